@@ -1,0 +1,35 @@
+# Headway. `make help` lists what there is.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.ready
+
+.PHONY: setup demo test test-long check serve bench help
+.DEFAULT_GOAL := help
+
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Make .venv with everything in it
+
+$(STAMP): pyproject.toml constraints.txt scripts/setup
+	@PYTHON=$(PYTHON) VENV=$(VENV) scripts/setup
+	@touch $@
+
+demo: $(STAMP) ## Set up, start everything, run the main job in front of you
+	@$(BIN)/headway bench demo
+
+test: check ## Set up and run every test
+	@$(BIN)/python -m pytest
+
+test-long: $(STAMP) ## The tests at full scale
+	@$(BIN)/python -m pytest -m "long or not long" --timeout 3600
+
+check: $(STAMP) ## Lint, types, layers, structure, formatting
+	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
+
+serve: $(STAMP) ## Start the server with embedded defaults
+	@$(BIN)/headway serve
+
+bench: $(STAMP) ## List the benchmarks
+	@$(BIN)/headway bench --help

@@ -1,0 +1,8 @@
+"""Headway: a workload-aware LLM gateway."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+try:
+    __version__ = version("headway")
+except PackageNotFoundError:  # a source tree that was never installed
+    __version__ = "0.0.0"

@@ -1,0 +1,1 @@
+"""Batch API rules: no HTTP, no Redis commands."""

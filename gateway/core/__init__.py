@@ -1,0 +1,1 @@
+"""Values and words that everything shares; imports nothing of the product."""

@@ -1,0 +1,25 @@
+"""The three lanes of latency tolerance, fastest first."""
+
+from enum import StrEnum
+
+
+class Lane(StrEnum):
+    """How long the caller is willing to wait.
+
+    ``interactive`` goes out at once, ``elastic`` is a synchronous call that may wait up to a
+    policy limit, ``batch`` is asynchronous. Elastic and batch together are *offline*.
+    """
+
+    INTERACTIVE = "interactive"
+    ELASTIC = "elastic"
+    BATCH = "batch"
+
+    @property
+    def offline(self) -> bool:
+        """Whether the lane yields to interactive work."""
+        return self is not Lane.INTERACTIVE
+
+    def clamped(self, ceiling: "Lane") -> "Lane":
+        """This lane, or ``ceiling`` when the caller may not go as fast as this."""
+        order = list(Lane)
+        return max(self, ceiling, key=order.index)

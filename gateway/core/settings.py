@@ -1,0 +1,103 @@
+"""Settings: the only place that reads the environment.
+
+Every field is ``HEADWAY_<NAME>`` in the environment. Read once at start, frozen, then passed by
+constructor.
+"""
+
+from pathlib import Path
+
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from gateway.core.errors import ConfigError
+
+
+class Settings(BaseSettings):
+    """How one process runs. What it serves is the policy's business."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="HEADWAY_", frozen=True, extra="ignore", populate_by_name=True
+    )
+
+    data_dir: Path = Field(
+        default=Path.home() / ".headway", description="files, batches, journal, embedded queue"
+    )
+    policy: Path | None = Field(
+        default=None, description="policy YAML; unset: the built-in default policy"
+    )
+    redis_url: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("HEADWAY_REDIS_URL", "REDIS_URL", "redis_url"),
+        description="Redis or Valkey >= 7.0; unset: serve supervises its own server",
+    )
+    server_bin: Path | None = Field(
+        default=None, description="Valkey or Redis server binary for the embedded queue"
+    )
+    server_maxmemory: str = Field(default="512mb", description="memory limit of that server")
+    server_fsync: str = Field(
+        default="everysec", pattern="^(everysec|always)$", description="appendfsync of that server"
+    )
+    api_key: SecretStr | None = Field(
+        default=None, description="the one client key of a simple set-up; unset: one is made"
+    )
+    host: str = Field(default="127.0.0.1", description="listening address")
+    port: int = Field(default=8000, ge=0, le=65535, description="listening port; 0 picks one")
+    log_level: str = Field(
+        default="info", pattern="^(debug|info|warning|error)$", description="log level"
+    )
+    grace_seconds: float = Field(
+        default=30.0, ge=0, description="time running calls get to finish after SIGTERM"
+    )
+    max_body_bytes: int = Field(
+        default=32 * 2**20, ge=1024, description="largest JSON request body"
+    )
+    max_upload_bytes: int = Field(
+        default=200 * 2**20, ge=1024, description="largest file for purpose=batch"
+    )
+    lease_seconds: float = Field(
+        default=60.0, gt=0, description="visibility timeout of leased batch rows"
+    )
+    min_window_seconds: float = Field(
+        default=3600.0, gt=0, description="shortest completion_window accepted"
+    )
+    retry_base_seconds: float = Field(
+        default=1.0, gt=0, description="first bound of the backoff of batch rows"
+    )
+    retry_cap_seconds: float = Field(
+        default=60.0, gt=0, description="largest bound of the backoff of batch rows"
+    )
+    row_attempts: int = Field(
+        default=5, ge=1, description="error tries of a batch row before it ends in the error file"
+    )
+    reap_interval_seconds: float = Field(
+        default=1.0, gt=0, description="how often a dispatcher looks for expired leases"
+    )
+    model_path: Path | None = Field(
+        default=None, description="GGUF file of the bundled worker; unset: the packaged model"
+    )
+    fault_injection: str = Field(
+        default="", description="test only: faults of the bundled worker, such as nan_row"
+    )
+
+    @field_validator("api_key", "redis_url")
+    @classmethod
+    def _not_empty(cls, value: SecretStr | None) -> SecretStr | None:
+        """An empty secret is a mistake, never an open door."""
+        if value is not None and not value.get_secret_value().strip():
+            raise ValueError("is set to an empty string; unset it or give it a value")
+        return value
+
+
+def load_settings(**overrides: object) -> Settings:
+    """Settings of this process; ``overrides`` (from the command line) win over the environment.
+
+    Raises ConfigError naming the variable when one is wrong.
+    """
+    given = {name: value for name, value in overrides.items() if value is not None}
+    try:
+        return Settings(**given)  # type: ignore[arg-type]  # checked by pydantic right here
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else "settings"
+        variable = name if name.isupper() else f"HEADWAY_{name.upper()}"
+        raise ConfigError(f"{variable}: {first['msg']}") from None

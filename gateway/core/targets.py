@@ -1,0 +1,24 @@
+"""What an HTTP call to a target is made of, as plain values."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Limits of one attempt in seconds. ``idle`` is the longest gap between two bytes."""
+
+    connect: float = 5.0
+    first_byte: float = 300.0
+    idle: float = 60.0
+    total: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamCall:
+    """One attempt: ``path`` is below the target's base URL, ``body`` is sent as it is."""
+
+    path: str
+    body: bytes
+    request_id: str
+    stream: bool = False
+    timeouts: Timeouts = field(default_factory=Timeouts)

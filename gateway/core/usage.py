@@ -1,0 +1,71 @@
+"""Tokens of one call, counted once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call or a sum of calls.
+
+    ``cached`` is part of ``prompt``; ``reasoning`` is part of ``completion``. ``estimated`` says
+    that at least one figure was counted by us and not reported by the target.
+    """
+
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    reasoning: int = 0
+    estimated: bool = False
+
+    @property
+    def total(self) -> int:
+        """Prompt plus completion tokens."""
+        return self.prompt + self.completion
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.prompt + other.prompt,
+            self.completion + other.completion,
+            self.cached + other.cached,
+            self.reasoning + other.reasoning,
+            self.estimated or other.estimated,
+        )
+
+    @classmethod
+    def from_openai(cls, usage: Mapping[str, Any]) -> "Usage":
+        """Read the ``usage`` member of a chat, completions, embeddings or responses answer.
+
+        Missing or non-integer figures count as 0; an explicit 0 is respected.
+        """
+        prompt_details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
+        output_details = usage.get("completion_tokens_details") or usage.get(
+            "output_tokens_details"
+        )
+        return cls(
+            _count(usage, "prompt_tokens", "input_tokens"),
+            _count(usage, "completion_tokens", "output_tokens"),
+            _count(prompt_details, "cached_tokens"),
+            _count(output_details, "reasoning_tokens"),
+        )
+
+    def to_openai(self) -> dict[str, Any]:
+        """The ``usage`` member of a chat completions answer."""
+        return {
+            "prompt_tokens": self.prompt,
+            "completion_tokens": self.completion,
+            "total_tokens": self.total,
+            "prompt_tokens_details": {"cached_tokens": self.cached},
+            "completion_tokens_details": {"reasoning_tokens": self.reasoning},
+        }
+
+
+def _count(source: object, *names: str) -> int:
+    if not isinstance(source, Mapping):
+        return 0
+    for name in names:
+        value = source.get(name)
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+    return 0

@@ -1,0 +1,1 @@
+"""The offline process: lease, run, settle."""

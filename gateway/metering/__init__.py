@@ -1,0 +1,1 @@
+"""Tokens and times of every call, recorded once."""

@@ -1,0 +1,1 @@
+"""What platform teams write in YAML: model, loader, rules."""

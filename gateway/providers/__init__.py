@@ -1,0 +1,1 @@
+"""HTTP calls to targets: the only package that knows the HTTP client."""

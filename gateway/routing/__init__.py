@@ -1,0 +1,1 @@
+"""Which lane, which target, when, and what to do when it fails."""

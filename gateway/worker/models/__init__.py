@@ -1,0 +1,1 @@
+"""Model definitions of the bundled worker."""
