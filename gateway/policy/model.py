@@ -1,0 +1,215 @@
+"""The policy: targets, lanes, keys, tenants. What a platform team writes.
+
+Durations are seconds, or text such as ``250ms``, ``30s``, ``2m``, ``24h``. Unknown keys are
+refused. Every class is frozen: a policy is replaced as a whole, never changed.
+"""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+
+from gateway.core.lanes import Lane
+from gateway.core.targets import Timeouts
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+
+
+def seconds(value: object) -> object:
+    """``250ms`` → 0.25. Numbers pass; other text is left for the validator to refuse."""
+    if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
+        return float(match[1]) * _UNITS[match[2]]
+    return value
+
+
+Duration = Annotated[float, BeforeValidator(seconds), Field(ge=0)]
+
+
+class PolicyModel(BaseModel):
+    """Base: frozen, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LaneLimits(PolicyModel):
+    """What one lane may do on one target.
+
+    ``max_in_flight`` calls run at once; up to ``max_queue`` more wait for at most ``max_wait``
+    seconds, then the caller gets 429 with Retry-After.
+    """
+
+    max_in_flight: int = Field(default=8, ge=0)
+    max_queue: int = Field(default=1024, ge=0)
+    max_wait: Duration = 60.0
+
+
+class Lanes(PolicyModel):
+    """Limits per lane. ``batch.max_in_flight`` is the batch size the dispatcher keeps filled."""
+
+    interactive: LaneLimits = LaneLimits(max_in_flight=32)
+    elastic: LaneLimits = LaneLimits(max_in_flight=16, max_wait=300.0)
+    batch: LaneLimits = LaneLimits(max_in_flight=64, max_queue=0)
+
+    def of(self, lane: Lane) -> LaneLimits:
+        """The limits of ``lane``."""
+        limits: LaneLimits = getattr(self, lane.value)
+        return limits
+
+
+class TimeoutPolicy(PolicyModel):
+    """Limits of one attempt at a target."""
+
+    connect: Duration = 5.0
+    first_byte: Duration = 300.0
+    idle: Duration = 60.0
+    total: Duration = 600.0
+
+    def to_timeouts(self) -> Timeouts:
+        """As the value the provider takes."""
+        return Timeouts(self.connect, self.first_byte, self.idle, self.total)
+
+
+class RetryPolicy(PolicyModel):
+    """Full jitter: the bound doubles from ``base`` to ``cap``, the delay is drawn below it."""
+
+    attempts: int = Field(default=4, ge=1, le=20)
+    base: Duration = 0.25
+    cap: Duration = 8.0
+    resend_unknown: bool = False
+
+
+class WorkerPolicy(PolicyModel):
+    """Settings of a bundled worker.
+
+    ``rows`` sequences decode at once, of which ``reserved_rows`` are kept free of offline work;
+    ``context`` tokens per sequence; ``itl_target`` is the step time aimed at while an interactive
+    sequence decodes; ``prefill_chunk`` prompt tokens are processed per step beside decodes.
+    """
+
+    rows: int = Field(default=72, ge=1, le=1024)
+    reserved_rows: int = Field(default=8, ge=0)
+    context: int = Field(default=2048, ge=64)
+    itl_target: Duration = 0.05
+    prefill_chunk: int = Field(default=256, ge=16)
+    threads: int | None = Field(default=None, ge=1)
+
+
+class TargetPolicy(PolicyModel):
+    """One model server or provider.
+
+    ``kind: local`` is the bundled worker, started and supervised by ``headway serve``; every other
+    kind needs ``base_url`` (ending in ``/v1`` as the vendor writes it). ``models`` is a list, or a
+    mapping from the public name to the name the target knows.
+    """
+
+    kind: Literal["openai", "vllm", "sglang", "local"] = "openai"
+    base_url: str | None = None
+    api_key: SecretStr | None = None
+    models: dict[str, str] = Field(min_length=1)
+    lanes: Lanes = Lanes()
+    timeouts: TimeoutPolicy = TimeoutPolicy()
+    retry: RetryPolicy = RetryPolicy()
+    headers: dict[str, SecretStr] = {}
+    priority: bool | None = None
+    worker: WorkerPolicy = WorkerPolicy()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _models_list_to_mapping(cls, value: object) -> object:
+        if isinstance(value, dict) and isinstance(value.get("models"), list):
+            return {**value, "models": {str(name): str(name) for name in value["models"]}}
+        return value
+
+    @model_validator(mode="after")
+    def _has_an_address(self) -> "TargetPolicy":
+        if self.kind != "local" and not self.base_url:
+            raise ValueError("base_url is missing")
+        return self
+
+    @property
+    def sends_priority(self) -> bool:
+        """Whether calls carry a ``priority`` member (lower is sooner)."""
+        return self.kind == "local" if self.priority is None else self.priority
+
+
+class KeyPolicy(PolicyModel):
+    """A client key, in clear through ``${ENV}`` (``key``) or as ``sha256`` hex digest.
+
+    ``ceiling`` is the fastest lane the key may use.
+    """
+
+    tenant: str = "default"
+    key: SecretStr | None = None
+    sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
+    ceiling: Lane = Lane.INTERACTIVE
+    models: tuple[str, ...] | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one_secret(self) -> "KeyPolicy":
+        if (self.key is None) == (self.sha256 is None):
+            raise ValueError("give exactly one of key and sha256")
+        if self.key is not None and not self.key.get_secret_value().strip():
+            raise ValueError("key is empty")
+        return self
+
+
+class TenantPolicy(PolicyModel):
+    """A tenant's share of the offline capacity, relative to the others."""
+
+    weight: float = Field(default=1.0, gt=0)
+
+
+class ClassifyRule(PolicyModel):
+    """Sends matching calls to ``lane``; every given field must match. Names are unique."""
+
+    lane: Lane
+    keys: tuple[str, ...] | None = None
+    tenants: tuple[str, ...] | None = None
+    models: tuple[str, ...] | None = None
+    endpoints: tuple[str, ...] | None = None
+    user_agent: str | None = None
+
+
+class ClassifyPolicy(PolicyModel):
+    """How a call gets its lane when it does not say. ``rules`` are tried in the file's order."""
+
+    default: Lane = Lane.INTERACTIVE
+    array_offline_over: int = Field(default=16, ge=1)
+    patient_over: Duration = 900.0
+    rules: dict[str, ClassifyRule] = {}
+
+
+class BatchPolicy(PolicyModel):
+    """How the dispatcher takes offline work.
+
+    One lease holds at most ``lease_rows`` rows and ``lease_tokens`` estimated tokens.
+    """
+
+    lease_rows: int = Field(default=64, ge=1, le=1024)
+    lease_tokens: int = Field(default=1_000_000, ge=1)
+    quantum: int = Field(default=16, ge=1)
+
+
+class Policy(PolicyModel):
+    """The whole file."""
+
+    targets: dict[str, TargetPolicy] = Field(min_length=1)
+    keys: dict[str, KeyPolicy] = {}
+    tenants: dict[str, TenantPolicy] = {}
+    classify: ClassifyPolicy = ClassifyPolicy()
+    batch: BatchPolicy = BatchPolicy()
+    head_hold: Duration = 10.0
+
+    def models(self) -> dict[str, tuple[str, ...]]:
+        """Public model name → names of the targets that serve it, in the file's order."""
+        served: dict[str, tuple[str, ...]] = {}
+        for name, target in self.targets.items():
+            for model in target.models:
+                served[model] = (*served.get(model, ()), name)
+        return served
+
+    def weight(self, tenant: str) -> float:
+        """The tenant's weight; 1 when it is not declared."""
+        known = self.tenants.get(tenant)
+        return known.weight if known else 1.0
