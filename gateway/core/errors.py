@@ -53,9 +53,7 @@ class HeadwayError(Exception):
     code: str | None = None
     retryable: ClassVar[bool] = False
 
-    def __init__(
-        self, message: str, *, param: str | None = None, code: str | None = None
-    ) -> None:
+    def __init__(self, message: str, *, param: str | None = None, code: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.param = param
@@ -228,7 +226,7 @@ class UpstreamError(HeadwayError):
     retryable = True
     code = "upstream_error"
 
-    def __init__(  # noqa: PLR0913 - one place, all keyword
+    def __init__(
         self,
         message: str,
         *,

@@ -1,0 +1,46 @@
+"""Settings come from the environment, once."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.core.errors import ConfigError
+from gateway.core.settings import Settings, load_settings
+
+
+def test_both_names_of_the_redis_url_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """REDIS_URL is an alias; the prefixed name wins."""
+    monkeypatch.setenv("REDIS_URL", "redis://a")
+    assert _url(load_settings()) == "redis://a"
+    monkeypatch.setenv("HEADWAY_REDIS_URL", "redis://b")
+    assert _url(load_settings()) == "redis://b"
+
+
+def test_the_command_line_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is given by hand beats the environment; None is not given."""
+    monkeypatch.setenv("HEADWAY_PORT", "9")
+    assert load_settings(port=10, host=None).port == 10
+    assert load_settings(data_dir=Path("/x")).data_dir == Path("/x")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("HEADWAY_PORT", "many"), ("HEADWAY_LOG_LEVEL", "loud"), ("HEADWAY_API_KEY", " ")],
+)
+def test_a_wrong_value_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    """The message names the variable; an empty secret (CFG-07) is a mistake, not an open door."""
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError, match=name):
+        load_settings()
+
+
+def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Printing settings prints no secret."""
+    monkeypatch.setenv("HEADWAY_API_KEY", "sk-secret")
+    assert "sk-secret" not in repr(load_settings())
+
+
+def _url(settings: Settings) -> str | None:
+    return settings.redis_url.get_secret_value() if settings.redis_url else None

@@ -1,0 +1,45 @@
+"""Token counts as answers report them."""
+
+from gateway.core.usage import Usage
+
+
+def test_chat_and_responses_names_are_read() -> None:
+    """Both families of names give the same counts."""
+    chat = {
+        "prompt_tokens": 16111,
+        "completion_tokens": 2,
+        "prompt_tokens_details": {"cached_tokens": 15872},
+        "completion_tokens_details": {"reasoning_tokens": 1},
+    }
+    responses = {
+        "input_tokens": 16111,
+        "output_tokens": 2,
+        "input_tokens_details": {"cached_tokens": 15872},
+        "output_tokens_details": {"reasoning_tokens": 1},
+    }
+    assert Usage.from_openai(chat) == Usage.from_openai(responses) == Usage(16111, 2, 15872, 1)
+
+
+def test_an_explicit_zero_is_respected() -> None:
+    """Zero is a count, not a missing one."""
+    assert Usage.from_openai({"prompt_tokens": 0, "input_tokens": 9}).prompt == 0
+
+
+def test_nonsense_counts_as_nothing() -> None:
+    """Nulls, texts, negatives and booleans are not counts."""
+    odd = {"prompt_tokens": None, "completion_tokens": "7", "prompt_tokens_details": [1]}
+    assert Usage.from_openai(odd) == Usage()
+    assert Usage.from_openai({"prompt_tokens": True, "completion_tokens": -1}) == Usage()
+
+
+def test_a_sum_is_estimated_when_a_part_is() -> None:
+    """One guessed figure makes the sum a guess."""
+    total = Usage(1, 2) + Usage(3, 4, 1, 1, estimated=True)
+    assert total == Usage(4, 6, 1, 1, estimated=True)
+    assert total.total == 10
+
+
+def test_it_reads_back_what_it_writes() -> None:
+    """The OpenAI form loses nothing but the estimate mark."""
+    usage = Usage(10, 5, 2, 3)
+    assert Usage.from_openai(usage.to_openai()) == usage
