@@ -14,7 +14,9 @@ MAX_FUNCTION = 50
 VAGUE = {"utils", "helpers", "common", "manager", "handler2", "data", "info", "misc"}
 
 
-@pytest.mark.parametrize("path", [*SOURCES, *SCRIPTS, *TESTS], ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path", [*SOURCES, *SCRIPTS, *TESTS], ids=lambda p: str(p.relative_to(ROOT))
+)
 def test_no_file_is_over_300_lines(path: Path) -> None:
     """One job per file: a file that grows past 300 lines has two."""
     assert len(path.read_text().splitlines()) <= MAX_FILE

@@ -1,0 +1,3 @@
+"""Fixtures of all tests live in ``tests/support``."""
+
+pytest_plugins = ["tests.support.fixtures"]
