@@ -4,6 +4,8 @@ Every field is ``HEADWAY_<NAME>`` in the environment. Read once at start, frozen
 constructor.
 """
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
@@ -101,3 +103,8 @@ def load_settings(**overrides: object) -> Settings:
         name = str(first["loc"][0]) if first["loc"] else "settings"
         variable = name if name.isupper() else f"HEADWAY_{name.upper()}"
         raise ConfigError(f"{variable}: {first['msg']}") from None
+
+
+def child_environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a child process: this process's own with ``extra`` on top."""
+    return {**os.environ, **extra}

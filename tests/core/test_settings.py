@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.core.errors import ConfigError
-from gateway.core.settings import Settings, load_settings
+from gateway.core.settings import Settings, child_environment, load_settings
 
 
 def test_both_names_of_the_redis_url_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,3 +44,11 @@ def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _url(settings: Settings) -> str | None:
     return settings.redis_url.get_secret_value() if settings.redis_url else None
+
+
+def test_a_child_gets_this_environment_and_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is given wins over what the process has."""
+    monkeypatch.setenv("HEADWAY_PORT", "1")
+    monkeypatch.setenv("HEADWAY_HOST", "localhost")
+    environment = child_environment({"HEADWAY_PORT": "2"})
+    assert (environment["HEADWAY_PORT"], environment["HEADWAY_HOST"]) == ("2", "localhost")
