@@ -27,6 +27,7 @@
     │   ├── StoreUnavailable
     │   ├── StoreFull
     │   └── Draining
+    ├── BenchmarkFailed             a benchmark did not show what it must
     ├── ClientGone                  the caller closed the connection (499 in records, never sent)
     └── UpstreamError               a target failed us
         ├── UpstreamRefused         nothing was processed: refused connection, no pool place
@@ -208,6 +209,10 @@ class Draining(Unavailable):
     """The process is shutting down."""
 
     code = "draining"
+
+
+class BenchmarkFailed(HeadwayError):
+    """A benchmark ran and did not show what it must; the message says what was found."""
 
 
 class ClientGone(HeadwayError):
