@@ -1,0 +1,55 @@
+"""``headway bench``: the demo, and load for any OpenAI-compatible server."""
+
+import asyncio
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+app = typer.Typer(help="Measurements.", no_args_is_help=True, add_completion=False)
+
+INTERRUPTED = 130
+
+
+@app.command()
+def demo() -> None:
+    """Run the main job on a server of its own and check every figure; 0 when all hold."""
+    from gateway.bench.checks import failed
+    from gateway.bench.demo import run_demo
+
+    console = Console()
+    try:
+        checks = asyncio.run(run_demo(console))
+    except KeyboardInterrupt:
+        console.print("\nStopped; nothing is left running.")
+        raise typer.Exit(INTERRUPTED) from None
+    if missed := failed(checks):
+        console.print(f"[red]{len(missed)} of {len(checks)} checks failed[/]")
+        raise typer.Exit(1)
+
+
+@app.command()
+def load(
+    base_url: Annotated[str, typer.Argument(help="Address ending in /v1.")],
+    model: Annotated[str, typer.Option(help="Model name.")],
+    api_key: Annotated[str, typer.Option(envvar="HEADWAY_API_KEY", help="Client key.")] = "none",
+    calls: Annotated[int, typer.Option(min=1, help="Streamed chat calls to make.")] = 64,
+    concurrency: Annotated[
+        int, typer.Option(min=1, help="Closed loop: calls that run at once.")
+    ] = 8,
+    rate: Annotated[
+        float | None, typer.Option(min=0.001, help="Open loop instead: calls per second.")
+    ] = None,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Output tokens of each call.")] = 64,
+) -> None:
+    """Put load on any OpenAI-compatible server and report TTFT, ITL and tokens per second."""
+    from gateway.bench.load import Load, run_load, show_load
+
+    wanted = Load(base_url, model, api_key, calls, concurrency, rate, max_tokens)
+    try:
+        report = asyncio.run(run_load(wanted))
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    show_load(Console(), report)
+    if report.failures:
+        raise typer.Exit(1)
