@@ -1,0 +1,95 @@
+"""Client keys: who is calling, and what may they do."""
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+
+from gateway.core.errors import ConfigError
+from gateway.core.lanes import Lane
+from gateway.policy.model import Policy
+
+SIMPLE_KEY_ID = "default"
+SIMPLE_TENANT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The owner of a key. ``models`` is None when every model may be used."""
+
+    key_id: str
+    tenant: str
+    weight: float = 1.0
+    ceiling: Lane = Lane.INTERACTIVE
+    models: frozenset[str] | None = None
+
+    def may_use(self, model: str) -> bool:
+        """Whether the key may use ``model``."""
+        return self.models is None or model in self.models
+
+
+class KeyRing:
+    """All known keys, by digest; the keys themselves are not kept."""
+
+    def __init__(self, callers: dict[bytes, Caller]) -> None:
+        self._callers = callers
+
+    @classmethod
+    def from_policy(cls, policy: Policy, settings_key: str | None) -> "KeyRing":
+        """The policy's keys and ``settings_key``, the key of a simple set-up.
+
+        Raises ConfigError when two names hold the same key, or a key is empty.
+        """
+        ring: dict[bytes, Caller] = {}
+        for name, key in policy.keys.items():
+            models = None if key.models is None else frozenset(key.models)
+            caller = Caller(name, key.tenant, policy.weight(key.tenant), key.ceiling, models)
+            if key.key is not None:
+                _put(ring, _digest(key.key.get_secret_value()), caller)
+            elif key.sha256 is not None:
+                _put(ring, bytes.fromhex(key.sha256), caller)
+        if settings_key is not None:
+            caller = Caller(SIMPLE_KEY_ID, SIMPLE_TENANT, policy.weight(SIMPLE_TENANT))
+            _put(ring, _digest(settings_key), caller)
+        return cls(ring)
+
+    def __len__(self) -> int:
+        return len(self._callers)
+
+    def find(self, token: str) -> Caller | None:
+        """The caller that ``token`` belongs to; None: deny.
+
+        Keys are found by SHA-256, so the time of the search says nothing about a key; the digest
+        is then compared in constant time.
+        """
+        digest = _digest(token)
+        for known, caller in self._near(digest):
+            if hmac.compare_digest(known, digest):
+                return caller
+        return None
+
+    def _near(self, digest: bytes) -> tuple[tuple[bytes, Caller], ...]:
+        caller = self._callers.get(digest)
+        return () if caller is None else ((digest, caller),)
+
+
+def masked(token: str) -> str:
+    """What may be written about a key that was refused: its last 4 characters, if it is long."""
+    return f"…{token[-4:]}" if len(token) >= 12 else "…"  # noqa: PLR2004 - 4 of 12 reveal little
+
+
+def _digest(token: str) -> bytes:
+    token = token.strip()
+    if not token:
+        return b""
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+
+
+def _put(ring: dict[bytes, Caller], digest: bytes, caller: Caller) -> None:
+    if not digest:
+        raise ConfigError(f"keys.{caller.key_id}: key is empty")
+    if digest in ring:
+        raise ConfigError(
+            f"keys.{caller.key_id}: the same key as keys.{ring[digest].key_id}; "
+            "each name needs its own"
+        )
+    ring[digest] = caller
