@@ -1,0 +1,117 @@
+"""Child processes: started, started again when they end, stopped in order."""
+
+import asyncio
+import logging
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gateway.core.clock import Clock
+from gateway.core.launch import launch_argv
+from gateway.core.settings import child_environment
+
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 5.0
+_SETTLED_AFTER = 10.0
+_LOOK_EVERY = 0.1
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ChildSpec:
+    """One child: ``argv`` to run, extra environment, seconds from SIGTERM to SIGKILL."""
+
+    name: str
+    argv: Sequence[str]
+    env: Mapping[str, str] = field(default_factory=dict)
+    stop_seconds: float = 5.0
+
+
+class Child:
+    """One supervised process. It gets SIGTERM when this process dies, however that happens."""
+
+    def __init__(self, spec: ChildSpec, clock: Clock) -> None:
+        self.spec = spec
+        self._clock = clock
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started_at = 0.0
+        self._start_at = 0.0
+        self._pause = _FIRST_PAUSE
+
+    @property
+    def pid(self) -> int | None:
+        """Process id while it runs."""
+        return self._process.pid if self._process is not None else None
+
+    def start(self) -> None:
+        """Start the process. Call it from the main thread: a thread's end counts as the parent's."""
+        # Own process group: Ctrl-C reaches the parent alone, which stops the children in order.
+        self._process = subprocess.Popen(
+            launch_argv(self.spec.argv),
+            env=child_environment(self.spec.env),
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._started_at = self._clock.monotonic()
+
+    def look(self) -> None:
+        """Start it again if it ended, not at once but after a pause that doubles up to 5 s."""
+        now = self._clock.monotonic()
+        if self._process is None:
+            if now >= self._start_at:
+                self.start()
+            return
+        code = self._process.poll()
+        if code is None:
+            return
+        if now - self._started_at >= _SETTLED_AFTER:
+            self._pause = _FIRST_PAUSE
+        log.warning("%s ended with %s; starting again in %.1f s", self.spec.name, code, self._pause)
+        self._process = None
+        self._start_at = now + self._pause
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+
+    async def stop(self) -> None:
+        """SIGTERM, then SIGKILL after ``stop_seconds``. Returns when the process is gone."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(signal.SIGTERM)
+        deadline = self._clock.monotonic() + self.spec.stop_seconds
+        while process.poll() is None:
+            if self._clock.monotonic() >= deadline:
+                log.warning("%s did not stop in time and is killed", self.spec.name)
+                process.kill()
+                process.wait()
+                return
+            await asyncio.sleep(0.02)
+
+
+class Children:
+    """All children of this process, in the order of their start."""
+
+    def __init__(self, specs: Sequence[ChildSpec], clock: Clock) -> None:
+        self._children = [Child(spec, clock) for spec in specs]
+
+    def start(self) -> None:
+        """Start all of them, none waiting for another."""
+        for child in self._children:
+            child.start()
+
+    def pids(self) -> dict[str, int]:
+        """Process id of each running child by name."""
+        return {child.spec.name: child.pid for child in self._children if child.pid is not None}
+
+    async def watch(self) -> None:
+        """Keep them running until cancelled."""
+        while True:
+            for child in self._children:
+                child.look()
+            await asyncio.sleep(_LOOK_EVERY)
+
+    async def stop(self) -> None:
+        """Stop them in the order they were given, each one gone before the next is asked."""
+        for child in self._children:
+            await child.stop()

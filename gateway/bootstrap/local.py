@@ -1,0 +1,46 @@
+"""Addresses of the bundled workers: picked once, then the same over every restart."""
+
+import socket
+from collections.abc import Mapping
+
+from gateway.core.errors import ConfigError
+from gateway.policy.model import Policy
+
+
+def pick_addresses(policy: Policy) -> dict[str, str]:
+    """A free loopback address for each ``local`` target that has no ``base_url``: name → URL."""
+    names = [n for n, t in policy.targets.items() if t.kind == "local" and not t.base_url]
+    # All sockets stay open until each has its port, so that no two get the same one.
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in names]
+    ports = [listener.getsockname()[1] for listener in sockets]
+    for listener in sockets:
+        listener.close()
+    return {name: f"http://127.0.0.1:{port}/v1" for name, port in zip(names, ports, strict=True)}
+
+
+def with_addresses(policy: Policy, addresses: Mapping[str, str]) -> Policy:
+    """``policy`` with ``base_url`` of its local targets filled in.
+
+    Raises ConfigError for a local target that still has no address.
+    """
+    targets = {
+        name: target.model_copy(update={"base_url": addresses[name]})
+        if name in addresses
+        else target
+        for name, target in policy.targets.items()
+    }
+    for name, target in targets.items():
+        if not target.base_url:
+            raise ConfigError(
+                f"target {name} is a local worker without an address: run `headway serve`, "
+                f"or `headway worker` and give the target its base_url"
+            )
+    return policy.model_copy(update={"targets": targets})
+
+
+def parse_addresses(texts: list[str]) -> dict[str, str]:
+    """``["name=http://…/v1"]`` as a mapping. Raises ConfigError for anything else."""
+    pairs = [text.partition("=") for text in texts]
+    if any(not name or not url for name, _, url in pairs):
+        raise ConfigError("--local wants NAME=URL")
+    return {name: url for name, _, url in pairs}

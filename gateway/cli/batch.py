@@ -1,0 +1,172 @@
+"""``headway batch``: a client of a running gateway."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gateway.cli.connection import ApiKey, BaseUrl, DataDir, connect
+from gateway.core.errors import Unavailable
+from gateway.providers.api_client import ApiClient
+
+_ENDED = {"completed", "failed", "expired", "cancelled"}
+_POLL_SECONDS = 0.5
+_AWAY_SECONDS = 60.0
+_NOT_COMPLETED = 2
+
+app = typer.Typer(help="Submit, follow and fetch batches.", no_args_is_help=True)
+
+
+@app.command()
+def submit(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSONL input.")],
+    endpoint: Annotated[str, typer.Option(help="Path of every line.")] = "/v1/chat/completions",
+    window: Annotated[str, typer.Option(help="Completion window, such as 24h.")] = "24h",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
+    output: Annotated[Path | None, typer.Option(help="Write the output here (with --wait).")] = None,
+    base_url: BaseUrl = None,
+    api_key: ApiKey = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Upload FILE and start a batch; prints its id."""
+    with connect(base_url, api_key, data_dir) as client:
+        uploaded = _upload(client, file)
+        batch = client.create_batch(uploaded["id"], endpoint, window)
+        typer.echo(batch["id"])
+        if not (wait or output):
+            return
+        batch = _follow(client, batch)
+        if output and batch.get("output_file_id"):
+            _save(client, batch["output_file_id"], output)
+        _conclude(batch)
+
+
+@app.command("list")
+def list_batches(
+    limit: Annotated[int, typer.Option(min=1, max=100)] = 20,
+    base_url: BaseUrl = None,
+    api_key: ApiKey = None,
+    data_dir: DataDir = None,
+) -> None:
+    """The newest batches."""
+    from rich.console import Console
+    from rich.table import Table
+
+    with connect(base_url, api_key, data_dir) as client:
+        batches = client.batches(limit)
+    table = Table("batch", "status", "done", "failed", "total")
+    for batch in batches:
+        counts = batch["request_counts"]
+        table.add_row(
+            batch["id"], batch["status"], *(str(counts[k]) for k in ("completed", "failed", "total"))
+        )
+    Console().print(table)
+
+
+@app.command()
+def status(
+    batch_id: str,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
+    base_url: BaseUrl = None,
+    api_key: ApiKey = None,
+    data_dir: DataDir = None,
+) -> None:
+    """One batch as JSON."""
+    from rich.console import Console
+
+    with connect(base_url, api_key, data_dir) as client:
+        batch = client.batch(batch_id)
+        if wait:
+            batch = _follow(client, batch)
+    Console().print_json(data=batch)
+
+
+@app.command()
+def cancel(
+    batch_id: str, base_url: BaseUrl = None, api_key: ApiKey = None, data_dir: DataDir = None
+) -> None:
+    """Cancel a batch; finished lines stay."""
+    with connect(base_url, api_key, data_dir) as client:
+        typer.echo(client.cancel(batch_id)["status"])
+
+
+@app.command()
+def download(
+    batch_id: str,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write.")],
+    errors: Annotated[bool, typer.Option("--errors", help="The error file instead.")] = False,
+    base_url: BaseUrl = None,
+    api_key: ApiKey = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Fetch the output (or error) file of a finished batch."""
+    with connect(base_url, api_key, data_dir) as client:
+        batch = client.batch(batch_id)
+        file_id = batch.get("error_file_id" if errors else "output_file_id")
+        if not file_id:
+            raise typer.BadParameter(f"batch {batch_id} ({batch['status']}) has no such file")
+        _save(client, file_id, output)
+
+
+def _upload(client: ApiClient, file: Path) -> dict[str, Any]:
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+    columns = (TextColumn("upload"), BarColumn(), DownloadColumn())
+    with Progress(*columns, console=_console(), transient=True) as progress:
+        bar = progress.add_task("upload", total=file.stat().st_size)
+        return client.upload(file, lambda sent: progress.update(bar, completed=sent))
+
+
+def _follow(client: ApiClient, batch: dict[str, Any]) -> dict[str, Any]:
+    """Show progress until the batch ended; a gateway that is away for a minute is waited for."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=_console(), transient=True) as progress:
+        bar = progress.add_task(batch["status"], total=None)
+        answered = time.monotonic()
+        while batch["status"] not in _ENDED:
+            time.sleep(_POLL_SECONDS)
+            try:
+                batch = client.batch(batch["id"])
+            except Unavailable:
+                if time.monotonic() - answered > _AWAY_SECONDS:
+                    raise
+                continue
+            answered = time.monotonic()
+            counts = batch["request_counts"]
+            progress.update(
+                bar,
+                description=batch["status"],
+                completed=counts["completed"] + counts["failed"],
+                total=counts["total"] or None,
+            )
+    return batch
+
+
+def _save(client: ApiClient, file_id: str, output: Path) -> None:
+    partial = output.with_name(output.name + ".part")
+    with partial.open("wb") as sink:
+        for piece in client.download(file_id):
+            sink.write(piece)
+    partial.replace(output)
+
+
+def _conclude(batch: dict[str, Any]) -> None:
+    counts = batch["request_counts"]
+    typer.echo(
+        f"{batch['status']}: {counts['completed']} completed, {counts['failed']} failed, "
+        f"{counts['total']} in total",
+        err=True,
+    )
+    for fault in (batch.get("errors") or {}).get("data", []):
+        typer.echo(f"line {fault.get('line')}: {fault.get('message')}", err=True)
+    if batch["status"] != "completed":
+        raise typer.Exit(_NOT_COMPLETED)
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(stderr=True)

@@ -1,0 +1,61 @@
+"""``headway serve``, ``dispatch`` and ``worker``: the processes of the product."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gateway.core.settings import load_settings
+
+PolicyFile = Annotated[Path | None, typer.Option("--policy", help="Policy YAML.")]
+DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Files, batches, queue.")]
+LogLevel = Annotated[str | None, typer.Option("--log-level", help="debug, info, warning, error.")]
+Host = Annotated[str | None, typer.Option("--host", help="Listening address.")]
+Port = Annotated[int | None, typer.Option("--port", help="Listening port; 0 picks one.")]
+
+
+def serve(
+    policy: PolicyFile = None,
+    host: Host = None,
+    port: Port = None,
+    data_dir: DataDir = None,
+    log_level: LogLevel = None,
+) -> None:
+    """Start the gateway with all it needs: queue server, dispatcher, local workers."""
+    from gateway.bootstrap.serve import run_serve
+
+    run_serve(
+        load_settings(
+            policy=policy, host=host, port=port, data_dir=data_dir, log_level=log_level
+        )
+    )
+
+
+def dispatch(
+    policy: PolicyFile = None,
+    data_dir: DataDir = None,
+    local: Annotated[
+        list[str] | None,
+        typer.Option("--local", metavar="NAME=URL", help="Address of a running local worker."),
+    ] = None,
+    log_level: LogLevel = None,
+) -> None:
+    """Run batch rows: lease, call the targets, commit. As many processes as you like."""
+    from gateway.bootstrap.dispatch import run_dispatch
+
+    run_dispatch(load_settings(policy=policy, data_dir=data_dir, log_level=log_level), local or [])
+
+
+def worker(
+    target: Annotated[
+        str | None, typer.Option("--target", help="The policy's local target to serve.")
+    ] = None,
+    policy: PolicyFile = None,
+    host: Host = None,
+    port: Annotated[int, typer.Option("--port", help="Listening port.")] = 8001,
+    log_level: LogLevel = None,
+) -> None:
+    """Serve the bundled model over an OpenAI-compatible API, without queue or gateway."""
+    from gateway.bootstrap.worker import run_local_worker
+
+    run_local_worker(load_settings(policy=policy, host=host, log_level=log_level), target, port)

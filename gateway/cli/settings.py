@@ -1,0 +1,33 @@
+"""``headway settings``: what can be set, what it is, and where that came from."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from gateway.core.settings import Settings, load_settings
+
+
+def show(
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+) -> None:
+    """List every setting with its value (secrets masked), source and meaning."""
+    settings = load_settings()
+    if as_json:
+        typer.echo(json.dumps({name: _value(settings, name) for name in Settings.model_fields}))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("setting", "value", "source", "meaning")
+    for name, field in Settings.model_fields.items():
+        source = "environment" if name in settings.model_fields_set else "default"
+        table.add_row(
+            f"HEADWAY_{name.upper()}", _value(settings, name), source, field.description or ""
+        )
+    Console().print(table)
+
+
+def _value(settings: Settings, name: str) -> str:
+    value = getattr(settings, name)
+    return "" if value is None else str(value)

@@ -1,0 +1,102 @@
+"""What this dispatcher holds: leases, and for each row where it stands."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gateway.batches.rows import BatchRow
+from gateway.core.clock import Clock
+from gateway.core.work import Extended, Lease, LeasedRow, LeasedRun
+from gateway.dispatch.witness import Attempt
+
+
+@dataclass(slots=True, eq=False)
+class HeldRow:
+    """One leased row: waiting, running (``task``), or ended with its result on the way.
+
+    ``attempt`` is its latest call; ``dropped`` says that the row must not go on.
+    """
+
+    lease: "HeldLease"
+    run: LeasedRun
+    row: LeasedRow
+    source: BatchRow
+    task: asyncio.Task[None] | None = None
+    ended: bool = False
+    attempt: Attempt = field(default_factory=Attempt)
+    dropped: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class HeldLease:
+    """A lease with the rows of it that are not settled. ``until`` is monotonic seconds."""
+
+    id: str
+    shard: str
+    ttl_ms: int
+    until: float
+    rows: dict[tuple[str, int], HeldRow] = field(default_factory=dict)
+
+
+class Holdings:
+    """All leases of this process; the renewer keeps them, the settler empties them."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._leases: dict[str, HeldLease] = {}
+
+    def take(self, lease: Lease) -> HeldLease:
+        """Start to hold ``lease``; its rows are added as they are read."""
+        held = HeldLease(
+            lease.id, lease.shard, lease.ttl_ms, self._clock.monotonic() + lease.ttl_ms / 1000
+        )
+        self._leases[lease.id] = held
+        return held
+
+    def __len__(self) -> int:
+        return len(self._leases)
+
+    def by_shard(self) -> dict[str, list[HeldLease]]:
+        """The leases of each shard."""
+        shards: dict[str, list[HeldLease]] = {}
+        for lease in self._leases.values():
+            shards.setdefault(lease.shard, []).append(lease)
+        return shards
+
+    def settled(self, row: HeldRow) -> None:
+        """The queue knows what became of ``row``; a lease without rows is no longer held."""
+        row.lease.rows.pop((row.run.segment, row.row.index), None)
+        if not row.lease.rows:
+            self._leases.pop(row.lease.id, None)
+
+    def forget(self, lease_id: str) -> None:
+        """The lease has nothing left to hold."""
+        self._leases.pop(lease_id, None)
+
+    def extended(self, answer: Extended) -> list[HeldRow]:
+        """Note what an extend said; the rows that must not go on are returned.
+
+        Those are all rows of stopped segments, and the waiting rows of leases that are gone:
+        others may hold them now. Running rows of a gone lease finish: first commit wins.
+        """
+        now = self._clock.monotonic()
+        for lease_id, left_ms in answer.alive.items():
+            if lease_id in self._leases:
+                self._leases[lease_id].until = now + left_ms / 1000
+        rows: list[HeldRow] = []
+        for lease_id in answer.gone:
+            lease = self._leases.get(lease_id)
+            rows += [] if lease is None else [r for r in lease.rows.values() if r.task is None]
+        stopped = set(answer.stopped)
+        if stopped:
+            rows += [r for r in self.rows() if r.run.segment in stopped ]
+        return rows
+
+    def may_start(self, row: HeldRow) -> bool:
+        """Whether the row is still ours: its lease has not run out unextended."""
+        return not row.dropped and self._clock.monotonic() < row.lease.until
+
+    def rows(self) -> Iterator[HeldRow]:
+        """Every row that is not settled."""
+        for lease in list(self._leases.values()):
+            yield from list(lease.rows.values())

@@ -1,0 +1,43 @@
+"""How many rows run at one target, and how many more to lease for it."""
+
+from typing import Protocol
+
+
+class Pacer(Protocol):
+    """The number of rows at a target. An adaptive pacer gives a number that moves."""
+
+    def window(self) -> int:
+        """Rows that may be in flight now."""
+
+    def places(self, running: int, prefilling: int) -> int:
+        """How many more rows may start now, at least 0.
+
+        ``prefilling`` of the ``running`` rows have not produced a token yet.
+        """
+
+
+class FixedWindow:
+    """Keeps ``size`` rows in flight: each row that ends lets the next one start at once."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def window(self) -> int:
+        """Rows that may be in flight now."""
+        return self._size
+
+    def places(self, running: int, prefilling: int) -> int:
+        """The free places of the window."""
+        return max(0, self._size - running)
+
+
+def rows_to_lease(window: int, held: int) -> int:
+    """Rows worth asking for when ``held`` are running or waiting here; 0: not worth a trip.
+
+    A quarter of the window is kept waiting locally, so that a place is refilled without a trip to
+    the queue, and no more than that, so that fairness and deadlines stay the queue's business.
+    """
+    reserve = window // 4
+    if held >= window + (reserve + 1) // 2:
+        return 0
+    return window + reserve - held

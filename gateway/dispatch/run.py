@@ -1,0 +1,110 @@
+"""One row: the call, and what its answer means for the batch."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from gateway.batches.lines import http_error_line, success_line, transport_error_line
+from gateway.core.errors import (
+    OutcomeUnknown,
+    StreamInterrupted,
+    UpstreamCredential,
+    UpstreamError,
+    UpstreamRefused,
+    UpstreamRejected,
+    UpstreamThrottled,
+)
+from gateway.core.ids import new_id
+from gateway.core.usage import Usage
+from gateway.core.work import RowFailure, TryKind
+from gateway.dispatch.held import HeldRow
+from gateway.dispatch.witness import Sign
+from gateway.metering.ledger import Ledger
+from gateway.routing.offline import RowAnswer, RowCaller
+
+log = logging.getLogger(__name__)
+
+_RETRIED_STATUS = frozenset({408, 409})
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The row has its line; ``ok`` decides the file it goes to."""
+
+    line: bytes
+    usage: Usage
+    ok: bool
+    sign: Sign = Sign.ANSWERED
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The row waits for another try; ``last_line`` is its line when there is none left."""
+
+    failure: RowFailure
+    last_line: bytes
+    sign: Sign
+
+    def as_kind(self, kind: TryKind) -> "Failed":
+        """The same failure, charged otherwise."""
+        return replace(self, failure=replace(self.failure, kind=kind))
+
+
+class RowRunner:
+    """Runs rows against their targets and keeps their records."""
+
+    def __init__(self, caller: RowCaller, ledger: Ledger) -> None:
+        self._caller = caller
+        self._ledger = ledger
+
+    async def run(self, held: HeldRow, on_first_token: Callable[[], None]) -> Finished | Failed:
+        """One attempt. Every outcome but cancellation is returned, none is raised."""
+        request_id = new_id("req")
+        try:
+            answer = await self._caller.call(
+                held.run.model, held.run.endpoint, held.source.body, request_id, on_first_token
+            )
+        except UpstreamError as error:
+            return _failed(held, error, request_id)
+        except Exception:
+            log.exception("a row of %s could not be run", held.run.segment)
+            return _broken(held)
+        return _finished(held, answer, request_id)
+
+
+def _finished(held: HeldRow, answer: RowAnswer, request_id: str) -> Finished:
+    line = success_line(held.source.custom_id, answer.status, request_id, answer.body)
+    return Finished(line, answer.usage or Usage(estimated=True), ok=True)
+
+
+def _failed(held: HeldRow, error: UpstreamError, request_id: str) -> Finished | Failed:
+    line = _error_line(held, error, request_id)
+    rejected = isinstance(error, UpstreamRejected) and error.status not in _RETRIED_STATUS
+    if rejected or isinstance(error, UpstreamCredential):
+        return Finished(line, Usage(), ok=False)
+    kind = TryKind.THROTTLE if isinstance(error, UpstreamThrottled) else TryKind.ERROR
+    wait = int(1000 * (error.retry_after or 0))
+    failure = RowFailure(held.row.index, kind, error.code or "upstream_error", wait)
+    return Failed(failure, line, _sign(error))
+
+
+def _sign(error: UpstreamError) -> Sign:
+    if isinstance(error, UpstreamRefused):
+        return Sign.REFUSED
+    if isinstance(error, OutcomeUnknown | StreamInterrupted):
+        return Sign.LOST
+    return Sign.ANSWERED
+
+
+def _broken(held: HeldRow) -> Failed:
+    message = "The row could not be run because of an internal error."
+    line = transport_error_line(held.source.custom_id, "internal_error", message)
+    failure = RowFailure(held.row.index, TryKind.ERROR, "internal_error")
+    return Failed(failure, line, Sign.ANSWERED)
+
+
+def _error_line(held: HeldRow, error: UpstreamError, request_id: str) -> bytes:
+    if error.status is None or isinstance(error, UpstreamCredential):
+        code = error.code or "upstream_error"
+        return transport_error_line(held.source.custom_id, code, error.message)
+    return http_error_line(held.source.custom_id, error.status, request_id, error.body)

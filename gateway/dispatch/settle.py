@@ -1,0 +1,184 @@
+"""From results to the record: lines into part files, then one commit, in groups.
+
+A result is safe once its commit was answered. Until then it is kept and tried again, over outages
+of the queue and of the disk.
+"""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from gateway.core.clock import Clock
+from gateway.core.errors import Unavailable
+from gateway.core.usage import Usage
+from gateway.core.work import RowOutcome
+from gateway.dispatch.held import HeldRow, Holdings
+from gateway.dispatch.run import Failed, Finished
+from gateway.store.parts import PartFiles
+from gateway.store.queue import QueueClient, RetryRule
+
+_T = TypeVar("_T")
+
+log = logging.getLogger(__name__)
+
+_GROUP = 16
+_LINGER = 0.02
+_MOST = 256
+_FIRST_PAUSE = 0.05
+_LONGEST_PAUSE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """One row's result on its way. ``held`` is None for a row that died without a holder."""
+
+    shard: str
+    lease_id: str
+    segment: str
+    job: str
+    index: int
+    result: Finished | Failed
+    held: HeldRow | None = None
+
+    @classmethod
+    def of(cls, held: HeldRow, result: Finished | Failed) -> "Settlement":
+        """The result of a held row."""
+        run, lease = held.run, held.lease
+        return cls(lease.shard, lease.id, run.segment, run.job, held.row.index, result, held)
+
+
+class Settler:
+    """Collects results until there are 16 or 20 ms have passed, then writes and commits them."""
+
+    def __init__(
+        self,
+        queue: QueueClient,
+        parts: PartFiles,
+        holdings: Holdings,
+        retry: RetryRule,
+        clock: Clock,
+    ) -> None:
+        self._queue = queue
+        self._parts = parts
+        self._holdings = holdings
+        self._retry = retry
+        self._clock = clock
+        self._waiting: list[Settlement] = []
+        self._some = asyncio.Event()
+        self._enough = asyncio.Event()
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self.pending = 0
+
+    def put(self, item: Settlement) -> None:
+        """Take over one result."""
+        self._waiting.append(item)
+        self.pending += 1
+        self._empty.clear()
+        self._some.set()
+        if len(self._waiting) >= _GROUP:
+            self._enough.set()
+
+    async def drained(self) -> None:
+        """Wait until everything taken over is settled."""
+        await self._empty.wait()
+
+    async def run(self) -> None:
+        """Settle until cancelled."""
+        while True:
+            await self._some.wait()
+            try:
+                await asyncio.wait_for(self._enough.wait(), _LINGER)
+            except TimeoutError:
+                pass
+            group, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
+            if not self._waiting:
+                self._some.clear()
+                self._enough.clear()
+            await self._settle(group)
+            self.pending -= len(group)
+            if self.pending == 0:
+                self._empty.set()
+
+    async def _settle(self, group: Sequence[Settlement]) -> None:
+        finished = [item for item in group if isinstance(item.result, Finished)]
+        failed = [item for item in group if isinstance(item.result, Failed)]
+        for items in _by_segment(failed).values():
+            finished += await self._nack(items)
+        by_job: dict[str, list[Settlement]] = defaultdict(list)
+        for item in finished:
+            by_job[item.job].append(item)
+        for job, items in by_job.items():
+            await self._commit(job, items)
+
+    async def _nack(self, items: Sequence[Settlement]) -> list[Settlement]:
+        """Hand failed rows back; those without a try left come back with their last line."""
+        first = items[0]
+        failures = [i.result.failure for i in items if isinstance(i.result, Failed)]
+        answer = await self._insist(
+            lambda: self._queue.nack(
+                first.shard, first.lease_id, first.segment, failures, self._retry
+            )
+        )
+        exhausted = set(answer.exhausted)
+        for item in items:
+            if item.index not in exhausted:
+                self._settled(item)
+        return [_given_up(item) for item in items if item.index in exhausted]
+
+    async def _commit(self, job: str, items: Sequence[Settlement]) -> None:
+        lines = [item.result.line for item in items if isinstance(item.result, Finished)]
+        refs = await self._insist(lambda: self._parts.append(job, lines))
+        outcomes: dict[tuple[str, str, str], list[RowOutcome]] = defaultdict(list)
+        for item, ref in zip(items, refs, strict=True):
+            assert isinstance(item.result, Finished)
+            outcome = RowOutcome(item.index, ref, item.result.usage, item.result.ok)
+            outcomes[item.shard, item.lease_id, item.segment].append(outcome)
+        await asyncio.gather(
+            *(self._send(*key, rows) for key, rows in outcomes.items())
+        )
+        for item in items:
+            self._settled(item)
+
+    async def _send(
+        self, shard: str, lease_id: str, segment: str, rows: Sequence[RowOutcome]
+    ) -> None:
+        hour = _hour(self._clock.now())
+        answer = await self._insist(
+            lambda: self._queue.commit(shard, lease_id, segment, rows, hour)
+        )
+        if answer.duplicate or answer.closed:
+            log.info("%s: %d repeated, %d late", segment, answer.duplicate, answer.closed)
+
+    async def _insist(self, attempt: Callable[[], Awaitable[_T]]) -> _T:
+        """Try until it works; a repeated commit or append is harmless."""
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                return await attempt()
+            except (Unavailable, OSError) as error:
+                log.warning("results wait: %s", error)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _settled(self, item: Settlement) -> None:
+        if item.held is not None:
+            self._holdings.settled(item.held)
+
+
+def _given_up(item: Settlement) -> Settlement:
+    assert isinstance(item.result, Failed)
+    result = Finished(item.result.last_line, Usage(), ok=False)
+    return Settlement(
+        item.shard, item.lease_id, item.segment, item.job, item.index, result, item.held
+    )
+
+
+def _by_segment(items: Sequence[Settlement]) -> dict[tuple[str, str, str], list[Settlement]]:
+    groups: dict[tuple[str, str, str], list[Settlement]] = defaultdict(list)
+    for item in items:
+        groups[item.shard, item.lease_id, item.segment].append(item)
+    return groups
