@@ -1,0 +1,201 @@
+"""A chat or completions event stream, put together to the answer that a plain call would get."""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.core.errors import StreamInterrupted, UpstreamFailed
+from gateway.core.usage import Usage
+from gateway.providers.failures import Scrubber, stream_failure
+from gateway.providers.sse import DONE, parse_event
+
+_JOINED_TEXTS = frozenset({"content", "refusal", "reasoning", "reasoning_content", "arguments"})
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregated:
+    """The plain answer, and its usage when the target told it."""
+
+    body: dict[str, Any]
+    usage: Usage | None
+
+
+@dataclass
+class _Choice:
+    """One choice as far as it has come."""
+
+    index: int
+    text: list[str] = field(default_factory=list)
+    message: dict[str, Any] = field(default_factory=dict)
+    logprobs: dict[str, Any] | None = None
+    finish: Any = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+async def aggregate(
+    events: AsyncIterator[bytes],
+    target: str,
+    scrub: Scrubber,
+    on_first_token: Callable[[], None] | None = None,
+) -> Aggregated:
+    """Read the stream to its end; ``events`` are the data of its events.
+
+    ``on_first_token`` is called once, at the first delta that carries content. Raises
+    StreamInterrupted when the stream ends without a finish reason for each choice and without
+    ``[DONE]``, the classified error for an error event, UpstreamFailed for anything else.
+    """
+    answer = _Answer()
+    done = False
+    async for data in events:
+        if data.strip() == DONE:
+            done = True
+            break
+        chunk = _chunk(data, target)
+        if chunk.get("error"):
+            raise stream_failure(target, chunk["error"], scrub)
+        if answer.add(chunk) and on_first_token is not None:
+            on_first_token()
+            on_first_token = None
+    if not answer.choices or not (done or answer.finished):
+        raise StreamInterrupted("The target ended its answer early.", target=target)
+    return Aggregated(answer.body(), answer.usage)
+
+
+def has_content(chunk: dict[str, Any]) -> bool:
+    """Whether a chunk carries text, a tool call, a refusal or reasoning: not a role alone."""
+    choices = chunk.get("choices")
+    if not isinstance(choices, list):
+        return False
+    return any(_carries(choice) for choice in choices if isinstance(choice, dict))
+
+
+def _carries(choice: dict[str, Any]) -> bool:
+    delta = choice.get("delta")
+    if not isinstance(delta, dict):
+        return bool(choice.get("text"))
+    return any(value for name, value in delta.items() if name != "role")
+
+
+def _chunk(data: bytes, target: str) -> dict[str, Any]:
+    try:
+        chunk = parse_event(data)
+    except ValueError:
+        chunk = None
+    if not isinstance(chunk, dict):
+        raise UpstreamFailed("The target's event stream is malformed.", target=target)
+    return chunk
+
+
+class _Answer:
+    def __init__(self) -> None:
+        self.usage: Usage | None = None
+        self.choices: dict[int, _Choice] = {}
+        self._head: dict[str, Any] = {}
+        self._usage_object: dict[str, Any] | None = None
+
+    @property
+    def finished(self) -> bool:
+        return all(choice.finish for choice in self.choices.values())
+
+    def add(self, chunk: dict[str, Any]) -> bool:
+        """Take in one chunk; tells whether it carried content."""
+        for name, value in chunk.items():
+            if name not in {"choices", "usage"} and value is not None:
+                self._head.setdefault(name, value)
+        usage = chunk.get("usage")
+        if isinstance(usage, dict):
+            self._usage_object = usage
+            self.usage = Usage.from_openai(usage)
+        for part in chunk.get("choices") or ():
+            self._add_choice(part)
+        return has_content(chunk)
+
+    def _add_choice(self, part: dict[str, Any]) -> None:
+        index = int(part.get("index") or 0)
+        choice = self.choices.setdefault(index, _Choice(index))
+        choice.finish = part.get("finish_reason") or choice.finish
+        if isinstance(part.get("delta"), dict):
+            _merge(choice.message, part["delta"])
+        elif part.get("text"):
+            choice.text.append(part["text"])
+        if isinstance(part.get("logprobs"), dict):
+            choice.logprobs = _joined_logprobs(choice.logprobs, part["logprobs"])
+        for name, value in part.items():
+            if name not in {"index", "delta", "text", "logprobs", "finish_reason"} and value:
+                choice.extra[name] = value
+
+    def body(self) -> dict[str, Any]:
+        kind = self._head.get("object")
+        chat = kind != "text_completion"
+        choices = [_whole(self.choices[i], chat=chat) for i in sorted(self.choices)]
+        usage = {} if self._usage_object is None else {"usage": self._usage_object}
+        return {
+            **self._head,
+            "object": "chat.completion" if chat else kind,
+            "choices": choices,
+            **usage,
+        }
+
+
+def _whole(choice: _Choice, *, chat: bool) -> dict[str, Any]:
+    if chat:
+        content: dict[str, Any] = {"message": _message(choice.message)}
+    else:
+        content = {"text": "".join(choice.text)}
+    return {
+        "index": choice.index,
+        **content,
+        "logprobs": choice.logprobs,
+        "finish_reason": choice.finish,
+        **choice.extra,
+    }
+
+
+def _message(merged: dict[str, Any]) -> dict[str, Any]:
+    message = {"role": "assistant", "content": None, "refusal": None, **merged}
+    calls = message.get("tool_calls")
+    if calls:
+        message["tool_calls"] = [
+            {name: value for name, value in call.items() if name != "index"} for call in calls
+        ]
+        message["content"] = message["content"] or None
+    elif message["content"] is None and not message["refusal"]:
+        message["content"] = ""
+    return message
+
+
+def _merge(into: dict[str, Any], delta: dict[str, Any]) -> None:
+    """Join a delta to what came before: texts grow, tool calls by index, the rest is replaced."""
+    for name, value in delta.items():
+        if value is None:
+            continue
+        if name == "tool_calls" and isinstance(value, list):
+            _merge_calls(into.setdefault(name, []), value)
+        elif isinstance(value, dict):
+            _merge(into.setdefault(name, {}), value)
+        elif name in _JOINED_TEXTS and isinstance(value, str):
+            into[name] = (into.get(name) or "") + value
+        else:
+            into[name] = value
+
+
+def _merge_calls(calls: list[dict[str, Any]], parts: list[dict[str, Any]]) -> None:
+    for part in parts:
+        index = part.get("index", len(calls))
+        found = next((call for call in calls if call.get("index") == index), None)
+        if found is None:
+            found = {"index": index}
+            calls.append(found)
+        _merge(found, part)
+
+
+def _joined_logprobs(before: dict[str, Any] | None, part: dict[str, Any]) -> dict[str, Any]:
+    joined = dict(before or {})
+    for name, value in part.items():
+        old = joined.get(name)
+        joined[name] = (
+            [*old, *value]
+            if isinstance(old, list) and isinstance(value, list)
+            else (value if old is None else old)
+        )
+    return joined

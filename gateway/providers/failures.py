@@ -1,0 +1,168 @@
+"""What an answer of a target that is no success means, and what of it may be shown to a caller."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from gateway.core.errors import (
+    ContextLengthExceeded,
+    UpstreamCredential,
+    UpstreamError,
+    UpstreamFailed,
+    UpstreamRejected,
+    UpstreamThrottled,
+)
+from gateway.schemas.errors import error_body
+
+QUOTA = "insufficient_quota"
+_CREDENTIAL = frozenset({401, 402, 403})
+_THROTTLED = frozenset({429, 503})
+_OWN_TYPES = {429: "rate_limit_error"}
+_LONGEST_MESSAGE = 2000
+#: Codes of error events inside a 200 answer whose HTTP status is known.
+_STATUS_OF_CODE = {
+    QUOTA: 429,
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "context_length_exceeded": 400,
+    "invalid_request_error": 400,
+    "overloaded_error": 503,
+    "server_overloaded": 503,
+    "service_unavailable": 503,
+}
+_CLIENT_ERRORS = range(400, 500)
+_SERVER_ERRORS = range(500, 600)
+
+
+@dataclass(frozen=True, slots=True)
+class Scrubber:
+    """Takes a target's secrets (key, address, query) out of text."""
+
+    secrets: tuple[str, ...]
+
+    @classmethod
+    def of(cls, base_url: str, *secrets: str | None) -> "Scrubber":
+        """Everything of ``base_url`` that tells where or with what we call, and ``secrets``."""
+        parts = urlsplit(base_url)
+        values = [pair.partition("=")[2] for pair in parts.query.split("&")]
+        found = [base_url, parts.query, *values, parts.password, parts.netloc, *secrets]
+        return cls(tuple(sorted({v for v in found if v}, key=len, reverse=True)))
+
+    def clean(self, text: str) -> str:
+        """``text`` without them."""
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        return text[:_LONGEST_MESSAGE]
+
+
+def failure(
+    target: str,
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    scrub: Scrubber,
+    now: Callable[[], float],
+) -> UpstreamError:
+    """The error for an answer with ``status`` >= 300. ``body`` of it is safe to pass on."""
+    wait = retry_after(headers, now)
+    if status in _CREDENTIAL:
+        return UpstreamCredential(
+            "The target did not accept the gateway's credential.", target=target, status=status
+        )
+    return _classified(target, status, _error_object(body), scrub, wait)
+
+
+def stream_failure(target: str, error: Any, scrub: Scrubber) -> UpstreamError:
+    """The error for an error event of a stream; codes without a known meaning become 502."""
+    members = _members(error)
+    named = [members.get("code"), members.get("type")]
+    status = next((_STATUS_OF_CODE[n] for n in named if n in _STATUS_OF_CODE), None)
+    if status is None and isinstance(members.get("code"), int):
+        status = members["code"] if members["code"] in {400, 404, 413, 422, 429, 503} else None
+    return _classified(target, status or 502, members, scrub, None)
+
+
+def _classified(
+    target: str, status: int, members: dict[str, Any], scrub: Scrubber, wait: float | None
+) -> UpstreamError:
+    kind: type[UpstreamError]
+    if status in _THROTTLED:
+        kind = UpstreamThrottled
+    elif status in _CLIENT_ERRORS:
+        kind = UpstreamRejected
+    else:
+        kind = UpstreamFailed
+    safe = _safe_body(status, members, scrub)
+    code = safe["error"]["code"]
+    shown = QUOTA if code == QUOTA else None
+    if code == ContextLengthExceeded.code:
+        shown = code
+    return kind(
+        safe["error"]["message"],
+        target=target,
+        status=status,
+        body=orjson.dumps(safe),
+        retry_after=wait,
+        code=shown,
+    )
+
+
+def _safe_body(status: int, members: dict[str, Any], scrub: Scrubber) -> dict[str, Any]:
+    message = members.get("message")
+    text = message if isinstance(message, str) and message else f"The target answered {status}."
+    default = _OWN_TYPES.get(
+        status, "invalid_request_error" if status in _CLIENT_ERRORS else "server_error"
+    )
+    return error_body(
+        scrub.clean(text),
+        _text(members.get("type"), scrub) or default,
+        _text(members.get("param"), scrub),
+        _text(members.get("code"), scrub),
+    )
+
+
+def _text(value: Any, scrub: Scrubber) -> str | None:
+    return scrub.clean(value) if isinstance(value, str) and value else None
+
+
+def _error_object(body: bytes) -> dict[str, Any]:
+    """The error members of a JSON answer of any common shape; of HTML and others nothing."""
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {}
+    if isinstance(value, list) and value:
+        value = value[0]
+    return _members(value.get("error", value)) if isinstance(value, dict) else {}
+
+
+def _members(error: Any) -> dict[str, Any]:
+    if isinstance(error, str):
+        return {"message": error}
+    if not isinstance(error, dict):
+        return {}
+    if isinstance(error.get("detail"), str) and "message" not in error:
+        return {**error, "message": error["detail"]}
+    return error
+
+
+def retry_after(headers: Mapping[str, str], now: Callable[[], float]) -> float | None:
+    """Seconds to wait as the target says: ``retry-after-ms``, seconds, or an HTTP date."""
+    try:
+        if (millis := headers.get("retry-after-ms")) is not None:
+            return max(float(millis) / 1000, 0.0)
+        value = headers.get("retry-after")
+        if value is None:
+            return None
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = parsedate_to_datetime(value).timestamp() - now()
+        return max(seconds, 0.0) if math.isfinite(seconds) else None
+    except (ValueError, TypeError, OverflowError):
+        return None

@@ -1,0 +1,74 @@
+"""The targets of a policy, by name."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Protocol
+
+from pydantic import SecretStr
+
+from gateway.core.clock import Clock, SystemClock
+from gateway.core.errors import ConfigError
+from gateway.providers.base import Target
+from gateway.providers.failures import Scrubber
+from gateway.providers.openai_http import OpenAITarget
+
+
+class TargetSettings(Protocol):
+    """What a policy says about reaching one target."""
+
+    @property
+    def base_url(self) -> str | None:
+        """Address, ending in ``/v1`` as the vendor writes it."""
+
+    @property
+    def api_key(self) -> SecretStr | None:
+        """Our key there."""
+
+    @property
+    def headers(self) -> Mapping[str, SecretStr]:
+        """More headers of each call."""
+
+
+class DeclaresTargets(Protocol):
+    """The part of a policy that is read here."""
+
+    @property
+    def targets(self) -> Mapping[str, TargetSettings]:
+        """Targets by name."""
+
+
+class Registry:
+    """Every target that can be called. Local targets need their ``base_url`` filled in before."""
+
+    def __init__(self, targets: dict[str, OpenAITarget]) -> None:
+        self._targets = targets
+
+    @classmethod
+    def from_policy(cls, policy: DeclaresTargets, clock: Clock | None = None) -> "Registry":
+        """One target object per entry of the policy. Raises ConfigError for one without address."""
+        known = clock or SystemClock()
+        return cls({name: _target(name, of, known) for name, of in policy.targets.items()})
+
+    def get(self, name: str) -> Target:
+        """The target ``name`` of the policy."""
+        return self._targets[name]
+
+    def scrubber(self, name: str) -> Scrubber:
+        """What takes the secrets of target ``name`` out of text."""
+        return self._targets[name].scrub
+
+    async def aclose(self) -> None:
+        """Close every connection of every target."""
+        await asyncio.gather(*(target.aclose() for target in self._targets.values()))
+
+
+def _target(name: str, policy: TargetSettings, clock: Clock) -> OpenAITarget:
+    if not policy.base_url:
+        raise ConfigError(f"target {name}: base_url is missing")
+    return OpenAITarget(
+        name,
+        policy.base_url,
+        clock,
+        api_key=policy.api_key.get_secret_value() if policy.api_key else None,
+        headers={key: value.get_secret_value() for key, value in policy.headers.items()},
+    )

@@ -1,0 +1,92 @@
+"""Server-sent events, split out of bytes that may be cut anywhere."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import orjson
+
+from gateway.core.errors import UpstreamFailed
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_LONGEST_EVENT = 16 * 2**20
+DONE = b"[DONE]"
+
+
+class EventSplitter:
+    """Feeds on bytes, yields the data of each complete event.
+
+    LF, CRLF and CR end a line; a space after the colon is optional; several data lines are joined
+    by LF; comments and other fields are dropped. Bytes that do not end a line wait for more.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+
+    @property
+    def pending(self) -> bool:
+        """Whether part of an event waits for its end."""
+        return bool(self._rest or self._data)
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """The events that ``piece`` completes. Raises ValueError when one grows without end."""
+        text = self._rest + piece if self._rest else piece
+        # A CR at the very end may be half of a CRLF.
+        usable = len(text) - 1 if text.endswith(b"\r") else len(text)
+        start = 0
+        for match in _LINE_END.finditer(text, 0, usable):
+            line = text[start : match.start()]
+            start = match.end()
+            if line:
+                self._line(line)
+            elif self._data:
+                event = b"\n".join(self._data)
+                self._data = []
+                yield event
+        self._rest = text[start:]
+        if len(self._rest) > _LONGEST_EVENT:
+            raise ValueError("an event is too long")
+
+    def end(self) -> Iterator[bytes]:
+        """The last event, when the stream ended without the empty line after it."""
+        if self._rest:
+            self._line(self._rest.rstrip(b"\r"))
+            self._rest = b""
+        if self._data:
+            event = b"\n".join(self._data)
+            self._data = []
+            yield event
+
+    def _line(self, line: bytes) -> None:
+        if line.startswith(b"data:"):
+            self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+
+
+def parse_event(data: bytes) -> Any:
+    """The JSON of an event's data; one that was split over data lines inside a text is mended.
+
+    Raises ValueError when it is no JSON.
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        if b"\n" not in data:
+            raise
+        return orjson.loads(data.replace(b"\n", b""))
+
+
+async def events(pieces: AsyncIterator[bytes], target: str) -> AsyncIterator[bytes]:
+    """The data of each event of a body, ``[DONE]`` included.
+
+    Raises what reading the body raises, and UpstreamFailed when it is no event stream.
+    """
+    splitter = EventSplitter()
+    try:
+        async for piece in pieces:
+            for event in splitter.feed(piece):
+                yield event
+        for event in splitter.end():
+            yield event
+    except ValueError:
+        raise UpstreamFailed("The target's event stream is malformed.", target=target) from None

@@ -1,0 +1,62 @@
+"""The body that a target gets: the client's members, less what would steer us or the target."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from gateway.core.lanes import Lane
+from gateway.routing.plan import Route
+
+#: Members that name a target, carry a credential or set a rank: never passed on from a client.
+DENIED = frozenset(
+    {
+        "api_base",
+        "api_key",
+        "base_url",
+        "custom_llm_provider",
+        "extra_headers",
+        "headers",
+        "priority",
+    }
+)
+#: Members in which clients wrap others; the same names are taken out there.
+_WRAPPERS = ("extra_body", "metadata")
+PRIORITIES = {Lane.INTERACTIVE: 0, Lane.ELASTIC: 10, Lane.BATCH: 100}
+
+
+def without_denied(members: Mapping[str, Any]) -> dict[str, Any]:
+    """``members`` less the denied ones, at the top and in ``extra_body`` and ``metadata``."""
+    kept = {name: value for name, value in members.items() if name not in DENIED}
+    for name in _WRAPPERS:
+        inner = kept.get(name)
+        if isinstance(inner, dict) and not DENIED.isdisjoint(inner):
+            kept[name] = {key: value for key, value in inner.items() if key not in DENIED}
+    return kept
+
+
+def outgoing_body(
+    members: Mapping[str, Any], route: Route, lane: Lane, *, stream: bool, tier: str | None = None
+) -> bytes:
+    """The body for ``route``.
+
+    The model is the name that the target knows; a streamed answer is always asked for its usage;
+    ``priority`` is set for targets that want it (lower is sooner); ``tier`` replaces the client's
+    ``service_tier`` for providers that bill by it and is left out for all others.
+    """
+    body = without_denied(members)
+    body["model"] = route.served_model
+    if stream:
+        options = body.get("stream_options")
+        body["stream"] = True
+        body["stream_options"] = {
+            **(options if isinstance(options, dict) else {}),
+            "include_usage": True,
+        }
+    if route.sends_priority:
+        body["priority"] = PRIORITIES[lane]
+    if tier is not None and route.kind == "openai":
+        body["service_tier"] = tier
+    else:
+        body.pop("service_tier", None)
+    return orjson.dumps(body)

@@ -1,0 +1,101 @@
+"""Trying one target again. The retry library is known to this file alone."""
+
+import random
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import tenacity
+
+from gateway.core.clock import Clock
+from gateway.core.errors import (
+    OutcomeUnknown,
+    UpstreamError,
+    UpstreamFailed,
+    UpstreamRefused,
+    UpstreamThrottled,
+    UpstreamTimeout,
+)
+from gateway.policy.model import RetryPolicy
+
+T = TypeVar("T")
+
+_LONGEST_EXTRA = 0.5  # seconds of jitter on top of a told Retry-After
+_SERVER_ERROR = 500
+
+
+def may_try_again(error: BaseException, rule: RetryPolicy) -> bool:
+    """Whether the same target may get the same call again.
+
+    Yes when it refused without doing anything, or said that it failed. Never when the outcome is
+    unknown, unless the policy asks for it; never for a used-up quota.
+    """
+    if isinstance(error, UpstreamThrottled):
+        return error.code != "insufficient_quota"
+    if isinstance(error, UpstreamFailed):
+        return (error.status or 0) >= _SERVER_ERROR and error.code == UpstreamFailed.code
+    if isinstance(error, UpstreamTimeout):
+        return error.code == "connect_timeout"
+    if isinstance(error, OutcomeUnknown):
+        return rule.resend_unknown
+    return isinstance(error, UpstreamRefused)
+
+
+def delay_before(tries: int, error: BaseException, rule: RetryPolicy) -> float:
+    """Seconds to wait after ``tries`` tries: drawn below a bound that doubles, or as told."""
+    bound = min(rule.cap, rule.base * 2.0 ** (tries - 1))
+    told = error.retry_after if isinstance(error, UpstreamError) else None
+    if told is not None:
+        return told + random.uniform(0, min(bound, _LONGEST_EXTRA))  # noqa: S311 - jitter
+    return random.uniform(0, bound)  # noqa: S311 - jitter, not a secret
+
+
+async def with_retries(
+    attempt: Callable[[], Awaitable[T]], rule: RetryPolicy, deadline: float, clock: Clock
+) -> T:
+    """``attempt()``, again while the rule allows it and the wait ends before ``deadline``.
+
+    ``deadline`` is in the clock's monotonic seconds. Raises the last error as it is.
+    """
+    try:
+        return await attempt()
+    except UpstreamError as error:
+        if rule.attempts == 1 or not may_try_again(error, rule):
+            raise
+        return await _again(attempt, error, rule, deadline, clock)
+
+
+async def _again(
+    attempt: Callable[[], Awaitable[T]],
+    first: UpstreamError,
+    rule: RetryPolicy,
+    deadline: float,
+    clock: Clock,
+) -> T:
+    failed: list[UpstreamError] = [first]
+
+    async def once() -> T:
+        if failed:
+            raise failed.pop()
+        return await attempt()
+
+    def wait(state: tenacity.RetryCallState) -> float:
+        return delay_before(state.attempt_number, _error_of(state), rule)
+
+    def stop(state: tenacity.RetryCallState) -> bool:
+        late = clock.monotonic() + state.upcoming_sleep > deadline
+        return late or state.attempt_number >= rule.attempts
+
+    retrying = tenacity.AsyncRetrying(
+        retry=tenacity.retry_if_exception(lambda error: may_try_again(error, rule)),
+        wait=wait,
+        stop=stop,
+        sleep=clock.sleep,
+        reraise=True,
+    )
+    return await retrying(once)
+
+
+def _error_of(state: tenacity.RetryCallState) -> BaseException:
+    error = state.outcome.exception() if state.outcome is not None else None
+    assert error is not None, "waits only follow failures"
+    return error
