@@ -1,0 +1,55 @@
+"""Pages: the list object and the parameters that ask for one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.core.errors import InvalidRequest
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """``limit`` objects that come after the one named ``after``; newest first if ``descending``."""
+
+    limit: int
+    after: str | None = None
+    descending: bool = True
+
+
+def parse_page(query: Mapping[str, str], *, default: int, most: int) -> PageRequest:
+    """Read ``limit``, ``after`` and ``order``. Raises InvalidRequest naming the parameter."""
+    order = query.get("order") or "desc"
+    if order not in {"asc", "desc"}:
+        raise InvalidRequest("order must be 'asc' or 'desc'.", param="order", code="invalid_value")
+    return PageRequest(
+        _limit(query.get("limit"), default, most), query.get("after") or None, order == "desc"
+    )
+
+
+def list_object(data: Sequence[Mapping[str, Any]], *, has_more: bool) -> dict[str, Any]:
+    """The list object; ``first_id`` and ``last_id`` are null when the page is empty."""
+    return {
+        "object": "list",
+        "data": list(data),
+        "first_id": data[0]["id"] if data else None,
+        "last_id": data[-1]["id"] if data else None,
+        "has_more": has_more,
+    }
+
+
+def _limit(text: str | None, default: int, most: int) -> int:
+    if not text:
+        return default
+    try:
+        limit = int(text)
+    except ValueError:
+        raise InvalidRequest(
+            "limit must be an integer.", param="limit", code="invalid_type"
+        ) from None
+    if limit < 1:
+        code = "integer_below_min_value"
+    elif limit > most:
+        code = "integer_above_max_value"
+    else:
+        return limit
+    raise InvalidRequest(f"limit must be between 1 and {most}.", param="limit", code=code)

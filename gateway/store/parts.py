@@ -1,0 +1,124 @@
+"""Part files: result lines of running batches, on disk before they are committed.
+
+A part belongs to one job and one process: ``jobs/<job>/parts/<number>.jsonl``. Lines are only
+ever appended; a line nobody committed is garbage that no reference points at.
+"""
+
+import asyncio
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+
+from gateway.core.errors import NotFound
+from gateway.core.work import PartRef
+from gateway.store.blobs import make_folder, sync_folder
+
+_MOST_OPEN = 64
+
+
+class PartFiles:
+    """The parts this process writes, at most one per job."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._open: OrderedDict[str, _Part] = OrderedDict()
+        self._lock = threading.Lock()
+
+    async def append(self, job: str, lines: Sequence[bytes]) -> list[PartRef]:
+        """Write complete lines (each ends with a newline), fsync once, say where they lie.
+
+        Raises OSError when the disk refuses; the next append then starts a new part.
+        """
+        return await asyncio.to_thread(self._append, job, lines)
+
+    def close(self) -> None:
+        """Close every part."""
+        with self._lock:
+            while self._open:
+                self._open.popitem()[1].close()
+
+    def _append(self, job: str, lines: Sequence[bytes]) -> list[PartRef]:
+        with self._lock:
+            part = self._part(job)
+            try:
+                return part.append(lines)
+            except OSError:
+                self._open.pop(job).close()
+                raise
+
+    def _part(self, job: str) -> "_Part":
+        part = self._open.get(job)
+        if part is None or part.is_gone():
+            part = _Part(self._root / "jobs" / job / "parts")
+            self._open[job] = part
+        self._open.move_to_end(job)
+        while len(self._open) > _MOST_OPEN:
+            self._open.popitem(last=False)[1].close()
+        return part
+
+
+class _Part:
+    """One open part; its number is taken by creating the file."""
+
+    def __init__(self, folder: Path) -> None:
+        make_folder(folder)
+        taken = [int(path.stem) for path in folder.glob("*.jsonl")]
+        self.number = max(taken, default=-1) + 1
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+        while True:
+            try:
+                self._descriptor = os.open(_path(folder, self.number), flags, 0o600)
+                break
+            except FileExistsError:
+                self.number += 1
+        sync_folder(folder)
+        self._end = 0
+
+    def append(self, lines: Sequence[bytes]) -> list[PartRef]:
+        refs = []
+        for line in lines:
+            refs.append(PartRef(self.number, self._end, len(line)))
+            self._end += len(line)
+        left = memoryview(b"".join(lines))
+        while left:
+            left = left[os.write(self._descriptor, left) :]
+        os.fsync(self._descriptor)
+        return refs
+
+    def is_gone(self) -> bool:
+        """Whether the job was finalised and its parts removed."""
+        return os.fstat(self._descriptor).st_nlink == 0
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class PartReader:
+    """Reads lines of one job's parts. Blocking: for use in a thread."""
+
+    def __init__(self, root: Path, job: str) -> None:
+        self._folder = root / "jobs" / job / "parts"
+        self._open: dict[int, int] = {}
+
+    def read(self, part: int, offset: int, length: int) -> bytes:
+        """The line at that place. Raises NotFound when the part is gone or too short."""
+        if part not in self._open:
+            try:
+                self._open[part] = os.open(_path(self._folder, part), os.O_RDONLY)
+            except FileNotFoundError:
+                raise NotFound(f"Part {part} is gone.") from None
+        line = os.pread(self._open[part], length, offset)
+        if len(line) != length:
+            raise NotFound(f"Part {part} is shorter than it should be.")
+        return line
+
+    def close(self) -> None:
+        """Close what was opened."""
+        while self._open:
+            os.close(self._open.popitem()[1])
+
+
+def _path(folder: Path, number: int) -> Path:
+    return folder / f"{number}.jsonl"
