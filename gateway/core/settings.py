@@ -56,6 +56,9 @@ class Settings(BaseSettings):
     max_upload_bytes: int = Field(
         default=200 * 2**20, ge=1024, description="largest file for purpose=batch"
     )
+    dispatchers: int = Field(
+        default=1, ge=0, le=1, description="dispatchers serve starts; 0: they run elsewhere"
+    )
     lease_seconds: float = Field(
         default=60.0, gt=0, description="visibility timeout of leased batch rows"
     )
