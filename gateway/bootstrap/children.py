@@ -46,9 +46,9 @@ class Child:
         return self._process.pid if self._process is not None else None
 
     def start(self) -> None:
-        """Start the process. Call it from the main thread: a thread's end counts as the parent's."""
+        """Start the process, from the main thread: a thread's end counts as the parent's."""
         # Own process group: Ctrl-C reaches the parent alone, which stops the children in order.
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603 - our own command
             launch_argv(self.spec.argv),
             env=child_environment(self.spec.env),
             stdin=subprocess.DEVNULL,
@@ -110,6 +110,12 @@ class Children:
             for child in self._children:
                 child.look()
             await asyncio.sleep(_LOOK_EVERY)
+
+    async def stop_one(self, name: str) -> None:
+        """Stop the child of that name, if there is one, while the others go on."""
+        for child in self._children:
+            if child.spec.name == name:
+                await child.stop()
 
     async def stop(self) -> None:
         """Stop them in the order they were given, each one gone before the next is asked."""

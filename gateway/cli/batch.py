@@ -24,7 +24,9 @@ def submit(
     endpoint: Annotated[str, typer.Option(help="Path of every line.")] = "/v1/chat/completions",
     window: Annotated[str, typer.Option(help="Completion window, such as 24h.")] = "24h",
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
-    output: Annotated[Path | None, typer.Option(help="Write the output here (with --wait).")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Write the output here (with --wait).")
+    ] = None,
     base_url: BaseUrl = None,
     api_key: ApiKey = None,
     data_dir: DataDir = None,
@@ -59,7 +61,9 @@ def list_batches(
     for batch in batches:
         counts = batch["request_counts"]
         table.add_row(
-            batch["id"], batch["status"], *(str(counts[k]) for k in ("completed", "failed", "total"))
+            batch["id"],
+            batch["status"],
+            *(str(counts[k]) for k in ("completed", "failed", "total")),
         )
     Console().print(table)
 

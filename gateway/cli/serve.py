@@ -25,9 +25,7 @@ def serve(
     from gateway.bootstrap.serve import run_serve
 
     run_serve(
-        load_settings(
-            policy=policy, host=host, port=port, data_dir=data_dir, log_level=log_level
-        )
+        load_settings(policy=policy, host=host, port=port, data_dir=data_dir, log_level=log_level)
     )
 
 

@@ -89,7 +89,7 @@ class Holdings:
             rows += [] if lease is None else [r for r in lease.rows.values() if r.task is None]
         stopped = set(answer.stopped)
         if stopped:
-            rows += [r for r in self.rows() if r.run.segment in stopped ]
+            rows += [r for r in self.rows() if r.run.segment in stopped]
         return rows
 
     def may_start(self, row: HeldRow) -> bool:

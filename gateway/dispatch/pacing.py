@@ -27,7 +27,8 @@ class FixedWindow:
         return self._size
 
     def places(self, running: int, prefilling: int) -> int:
-        """The free places of the window."""
+        """The free places of the window; the phase of a row makes no difference."""
+        del prefilling
         return max(0, self._size - running)
 
 

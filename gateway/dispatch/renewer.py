@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from gateway.core.errors import Unavailable
 from gateway.dispatch.held import HeldRow, Holdings
@@ -16,7 +16,7 @@ _LONGEST_BEAT = 1.0
 class Renewer:
     """Extends every held lease each third of its ttl, at least once a second.
 
-    Once a second even for long leases, because the answer names the cancelled segments. ``stop``
+    Once a second even for long leases, because the answer names the cancelled segments. ``abort``
     is called with the rows that must not go on.
     """
 
@@ -26,13 +26,13 @@ class Renewer:
         holdings: Holdings,
         worker: str,
         ttl_ms: int,
-        stop: Callable[[Sequence[HeldRow]], None],
+        abort: Callable[[Sequence[HeldRow]], Awaitable[None]],
     ) -> None:
         self._queue = queue
         self._holdings = holdings
         self._worker = worker
         self._ttl_ms = ttl_ms
-        self._stop = stop
+        self._abort = abort
 
     async def run(self) -> None:
         """Renew until cancelled. An unreachable queue is asked again at the next beat."""
@@ -50,4 +50,4 @@ class Renewer:
             ids = [lease.id for lease in leases]
             answer = await self._queue.extend(shard, self._worker, self._ttl_ms, ids)
             if rows := self._holdings.extended(answer):
-                self._stop(rows)
+                await self._abort(rows)

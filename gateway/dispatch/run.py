@@ -1,11 +1,14 @@
 """One row: the call, and what its answer means for the batch."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gateway.batches.lines import http_error_line, success_line, transport_error_line
+from gateway.core.clock import Clock
 from gateway.core.errors import (
+    ClientError,
     OutcomeUnknown,
     StreamInterrupted,
     UpstreamCredential,
@@ -15,16 +18,23 @@ from gateway.core.errors import (
     UpstreamThrottled,
 )
 from gateway.core.ids import new_id
+from gateway.core.lanes import Lane
 from gateway.core.usage import Usage
 from gateway.core.work import RowFailure, TryKind
 from gateway.dispatch.held import HeldRow
 from gateway.dispatch.witness import Sign
 from gateway.metering.ledger import Ledger
+from gateway.metering.record import Attempt, CallIntent, CallOutcome, CallStatus
 from gateway.routing.offline import RowAnswer, RowCaller
 
 log = logging.getLogger(__name__)
 
 _RETRIED_STATUS = frozenset({408, 409})
+_CLIENT_GONE = 499
+_NOT_FOUND = 404
+_BROKEN = 500
+_BAD_GATEWAY = 502
+_UNKNOWN = Usage(estimated=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,28 +63,78 @@ class Failed:
 class RowRunner:
     """Runs rows against their targets and keeps their records."""
 
-    def __init__(self, caller: RowCaller, ledger: Ledger) -> None:
+    def __init__(self, caller: RowCaller, ledger: Ledger, clock: Clock) -> None:
         self._caller = caller
         self._ledger = ledger
+        self._clock = clock
 
     async def run(self, held: HeldRow, on_first_token: Callable[[], None]) -> Finished | Failed:
         """One attempt. Every outcome but cancellation is returned, none is raised."""
         request_id = new_id("req")
+        record = self._ledger.open(self._intent(held, request_id))
         try:
             answer = await self._caller.call(
                 held.run.model, held.run.endpoint, held.source.body, request_id, on_first_token
             )
+        except asyncio.CancelledError:
+            record.close(self._outcome(CallStatus.CANCELLED, _CLIENT_GONE))
+            raise
         except UpstreamError as error:
+            record.close(self._failure(error))
             return _failed(held, error, request_id)
+        except ClientError as error:
+            record.close(self._outcome(CallStatus.FAILED, _NOT_FOUND))
+            return _refused(held, error)
         except Exception:
             log.exception("a row of %s could not be run", held.run.segment)
+            record.close(self._outcome(CallStatus.FAILED, _BROKEN))
             return _broken(held)
+        record.close(self._success(answer))
         return _finished(held, answer, request_id)
+
+    def _intent(self, held: HeldRow, request_id: str) -> CallIntent:
+        run = held.run
+        return CallIntent(
+            request_id,
+            run.tenant,
+            "",
+            Lane.BATCH,
+            "batch",
+            run.endpoint,
+            run.model,
+            self._clock.now(),
+            len(held.source.body),
+            job=run.job,
+        )
+
+    def _success(self, answer: RowAnswer) -> CallOutcome:
+        return CallOutcome(
+            CallStatus.OK,
+            answer.status,
+            answer.usage or _UNKNOWN,
+            self._clock.now(),
+            answer.target,
+            answer.served_model,
+            (Attempt(answer.target, answer.status),),
+        )
+
+    def _failure(self, error: UpstreamError) -> CallOutcome:
+        begun = isinstance(error, StreamInterrupted | OutcomeUnknown)
+        return CallOutcome(
+            CallStatus.INTERRUPTED if begun else CallStatus.FAILED,
+            error.status or _BAD_GATEWAY,
+            Usage(),
+            self._clock.now(),
+            attempts=(Attempt(error.target, error.status, error.code),),
+        )
+
+    def _outcome(self, status: CallStatus, http_status: int) -> CallOutcome:
+        return CallOutcome(status, http_status, Usage(), self._clock.now())
 
 
 def _finished(held: HeldRow, answer: RowAnswer, request_id: str) -> Finished:
     line = success_line(held.source.custom_id, answer.status, request_id, answer.body)
-    return Finished(line, answer.usage or Usage(estimated=True), ok=True)
+    return Finished(line, answer.usage or _UNKNOWN, ok=True)
 
 
 def _failed(held: HeldRow, error: UpstreamError, request_id: str) -> Finished | Failed:
@@ -94,6 +154,12 @@ def _sign(error: UpstreamError) -> Sign:
     if isinstance(error, OutcomeUnknown | StreamInterrupted):
         return Sign.LOST
     return Sign.ANSWERED
+
+
+def _refused(held: HeldRow, error: ClientError) -> Finished:
+    code = error.code or "invalid_request"
+    line = transport_error_line(held.source.custom_id, code, error.message)
+    return Finished(line, Usage(), ok=False)
 
 
 def _broken(held: HeldRow) -> Failed:

@@ -5,6 +5,7 @@ of the queue and of the disk.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
@@ -90,10 +91,8 @@ class Settler:
         """Settle until cancelled."""
         while True:
             await self._some.wait()
-            try:
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._enough.wait(), _LINGER)
-            except TimeoutError:
-                pass
             group, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
             if not self._waiting:
                 self._some.clear()
@@ -137,9 +136,7 @@ class Settler:
             assert isinstance(item.result, Finished)
             outcome = RowOutcome(item.index, ref, item.result.usage, item.result.ok)
             outcomes[item.shard, item.lease_id, item.segment].append(outcome)
-        await asyncio.gather(
-            *(self._send(*key, rows) for key, rows in outcomes.items())
-        )
+        await asyncio.gather(*(self._send(*key, rows) for key, rows in outcomes.items()))
         for item in items:
             self._settled(item)
 

@@ -1,0 +1,47 @@
+"""uvicorn with our own way of ending: new calls are turned away while running ones finish."""
+
+import contextlib
+from collections.abc import Generator
+from typing import Any
+
+import uvicorn
+
+from gateway.core.clock import Clock
+
+_LOOK_EVERY = 0.05
+_CLOSE_SECONDS = 2
+
+
+class GatewayServer(uvicorn.Server):
+    """Leaves signals to the caller; ``finish`` ends it after its calls."""
+
+    def __init__(self, app: Any, *, log_level: str) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                loop="none",
+                http="httptools",
+                ws="none",
+                lifespan="off",
+                log_level="warning" if log_level == "info" else log_level,
+                access_log=False,
+                server_header=False,
+                date_header=False,
+                proxy_headers=False,
+                timeout_graceful_shutdown=_CLOSE_SECONDS,
+                timeout_keep_alive=75,
+                log_config=None,
+            )
+        )
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Nothing: the process has handlers of its own."""
+        yield
+
+    async def finish(self, clock: Clock, grace: float) -> None:
+        """Wait for running calls, at most ``grace`` seconds, then let ``serve`` return."""
+        deadline = clock.monotonic() + grace
+        while self.server_state.tasks and clock.monotonic() < deadline:
+            await clock.sleep(_LOOK_EVERY)
+        self.should_exit = True

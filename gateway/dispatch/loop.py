@@ -1,0 +1,153 @@
+"""The dispatcher's flow: lease, assemble, run, settle."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Mapping, Sequence
+
+from gateway.batches.rows import RowSource
+from gateway.core.errors import HeadwayError, Unavailable
+from gateway.core.work import Lease
+from gateway.dispatch.assemble import assemble, release_map
+from gateway.dispatch.held import HeldRow, Holdings
+from gateway.dispatch.limits import LeaseLimits
+from gateway.dispatch.pool import Pool
+from gateway.dispatch.settle import Settler
+from gateway.store.queue import QueueClient
+
+log = logging.getLogger(__name__)
+
+_IDLE_SECONDS = 1.0
+_DRAIN_SECONDS = 1.0
+_SETTLE_SECONDS = 3.0
+_LEASE_PAUSE = 0.5
+
+
+class Dispatcher:
+    """Keeps the pools filled. ``pools`` maps the shards it serves to the pool of their target."""
+
+    def __init__(
+        self,
+        queue: QueueClient,
+        source: RowSource,
+        holdings: Holdings,
+        settler: Settler,
+        pools: Mapping[str, Pool],
+        limits: LeaseLimits,
+    ) -> None:
+        self._queue = queue
+        self._source = source
+        self._holdings = holdings
+        self._settler = settler
+        self._pools = pools
+        self._limits = limits
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Fill every pool until ``stop``; each pool has a loop of its own."""
+        shards: dict[Pool, list[str]] = {}
+        for shard, pool in self._pools.items():
+            shards.setdefault(pool, []).append(shard)
+        async with asyncio.TaskGroup() as tasks:
+            for pool, served in shards.items():
+                tasks.create_task(self._fill(pool, served))
+
+    async def stop(self) -> None:
+        """Stop leasing, let running rows finish for a second, give everything else back."""
+        self._stopping.set()
+        for pool in self._pools.values():
+            pool.close()
+            pool.changed.set()
+        await _within(_DRAIN_SECONDS, self._idle())
+        for row in self._holdings.rows():
+            if not row.ended and row.task is not None:
+                row.dropped = True
+                row.task.cancel()
+        leases = [
+            (lease.shard, lease.id, release_map(lease))
+            for leases in self._holdings.by_shard().values()
+            for lease in leases
+        ]
+        await _within(_SETTLE_SECONDS, self._idle())
+        await _within(_SETTLE_SECONDS, self._settler.drained())
+        await _within(_SETTLE_SECONDS, self._release_all(leases))
+
+    async def abort(self, rows: Sequence[HeldRow]) -> None:
+        """Stop rows that must not go on, and release them: their segment need not wait."""
+        leases: dict[tuple[str, str], dict[str, list[int]]] = {}
+        for row in rows:
+            if not self._pools[row.lease.shard].drop(row):
+                continue
+            self._holdings.settled(row)
+            released = leases.setdefault((row.lease.shard, row.lease.id), {})
+            released.setdefault(row.run.segment, []).append(row.row.index)
+        await self._release_all([(shard, lease, left) for (shard, lease), left in leases.items()])
+
+    async def _fill(self, pool: Pool, shards: Sequence[str]) -> None:
+        while not self._stopping.is_set():
+            wanted = pool.wants()
+            if not wanted:
+                pool.changed.clear()
+                await _within(_IDLE_SECONDS, pool.changed.wait())
+                continue
+            try:
+                if not await self._lease_some(pool, shards, wanted):
+                    await self._queue.wait(shards, _IDLE_SECONDS * random.uniform(0.8, 1.2))  # noqa: S311
+            except Unavailable as error:
+                log.warning("no rows can be leased: %s", error.message)
+                await asyncio.sleep(_LEASE_PAUSE)
+
+    async def _lease_some(self, pool: Pool, shards: Sequence[str], wanted: int) -> bool:
+        """Lease from each shard in turn; False when none had anything."""
+        found = False
+        for shard in shards:
+            rows = min(wanted, self._limits.rows)
+            lease = await self._queue.lease(
+                shard,
+                self._limits.worker,
+                rows,
+                self._limits.tokens,
+                self._limits.ttl_ms,
+                quantum=self._limits.quantum,
+            )
+            if lease is not None:
+                found = True
+                await self._take(pool, lease)
+                wanted = pool.wants()
+                if not wanted:
+                    break
+        return found
+
+    async def _take(self, pool: Pool, lease: Lease) -> None:
+        try:
+            rows = await assemble(lease, self._source, self._holdings)
+        except (HeadwayError, OSError):
+            log.exception("the rows of a lease could not be read")
+            self._holdings.forget(lease.id)
+            await self._queue.release(lease.shard, lease.id)
+            await asyncio.sleep(_LEASE_PAUSE)
+            return
+        if self._stopping.is_set():
+            return
+        pool.stage(rows)
+
+    async def _idle(self) -> None:
+        await asyncio.gather(*(pool.idle() for pool in set(self._pools.values())))
+
+    async def _release_all(
+        self, leases: Sequence[tuple[str, str, Mapping[str, Sequence[int]]]]
+    ) -> None:
+        for shard, lease_id, rows in leases:
+            try:
+                await self._queue.release(shard, lease_id, rows)
+            except Unavailable as error:
+                log.warning("a lease could not be given back and runs out: %s", error.message)
+
+
+async def _within(seconds: float, work: Awaitable[object]) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            await work
+    except TimeoutError:
+        return False
+    return True

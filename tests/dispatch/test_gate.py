@@ -1,0 +1,60 @@
+"""A target that refuses connections is asked gently."""
+
+import math
+
+from gateway.dispatch.gate import Gate
+from tests.support.clock import ManualClock
+
+
+def _gate(patience: float = 60.0) -> tuple[Gate, ManualClock]:
+    clock = ManualClock()
+    return Gate(clock, base=0.1, patience=patience), clock
+
+
+def test_an_open_gate_has_no_limit() -> None:
+    """Nothing is held back before the first refusal."""
+    gate, _ = _gate()
+    gate.asking()
+    assert gate.places() == math.inf
+
+
+def test_a_refusal_charges_no_try_and_closes() -> None:
+    """A restart of the target costs no row a try."""
+    gate, clock = _gate()
+    assert not gate.refused()
+    assert gate.places() == 0
+    clock.advance(gate.wait())
+    assert gate.places() == 1
+
+
+def test_the_target_is_asked_at_growing_intervals() -> None:
+    """One row asks again after 0.1 s, then 0.2 s, and so on, however many were refused at once."""
+    gate, clock = _gate()
+    for _ in range(64):
+        gate.refused()
+    waits = []
+    for _ in range(8):
+        waits.append(round(gate.wait(), 3))
+        clock.advance(gate.wait())
+        assert gate.places() == 1
+        gate.asking()
+        assert gate.places() == 0
+        gate.refused()
+    assert waits == [0.1, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
+
+
+def test_an_answer_opens_the_gate() -> None:
+    """Rows flow again at once."""
+    gate, _ = _gate()
+    gate.refused()
+    gate.answered()
+    assert gate.places() == math.inf
+
+
+def test_a_long_outage_counts() -> None:
+    """After the patience is over rows go out and each refusal is a try (BAT-01)."""
+    gate, clock = _gate(patience=5.0)
+    gate.refused()
+    clock.advance(5.0)
+    assert gate.places() == math.inf
+    assert gate.refused()
