@@ -111,3 +111,8 @@ def load_settings(**overrides: object) -> Settings:
 def child_environment(extra: Mapping[str, str]) -> dict[str, str]:
     """The environment of a child process: this process's own with ``extra`` on top."""
     return {**os.environ, **extra}
+
+
+def read_variable(name: str) -> str | None:
+    """One variable of the environment, for ``${NAME}`` in a policy; None when it is not set."""
+    return os.environ.get(name)
