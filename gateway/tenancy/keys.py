@@ -31,7 +31,7 @@ class KeyRing:
     """All known keys, by digest; the keys themselves are not kept."""
 
     def __init__(self, callers: dict[bytes, Caller]) -> None:
-        self._callers = callers
+        self._callers = {digest: (digest, caller) for digest, caller in callers.items()}
 
     @classmethod
     def from_policy(cls, policy: Policy, settings_key: str | None) -> "KeyRing":
@@ -62,14 +62,8 @@ class KeyRing:
         is then compared in constant time.
         """
         digest = _digest(token)
-        for known, caller in self._near(digest):
-            if hmac.compare_digest(known, digest):
-                return caller
-        return None
-
-    def _near(self, digest: bytes) -> tuple[tuple[bytes, Caller], ...]:
-        caller = self._callers.get(digest)
-        return () if caller is None else ((digest, caller),)
+        known, caller = self._callers.get(digest, (b"", None))
+        return caller if hmac.compare_digest(known, digest) else None
 
 
 def masked(token: str) -> str:

@@ -1,0 +1,91 @@
+"""What pydantic found wrong, in words that help: path, reason, nearest known name."""
+
+import difflib
+from collections.abc import Mapping
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from gateway.policy.model import Policy, seconds
+from gateway.policy.tree import Place
+
+# Names that were renamed here, or that the same thing has elsewhere → ours.
+RENAMED: Mapping[str, str] = {
+    "api_base": "base_url",
+    "backends": "targets",
+    "concurrency": "max_in_flight",
+    "endpoint": "base_url",
+    "max_concurrency": "max_in_flight",
+    "max_retries": "attempts",
+    "model": "models",
+    "model_list": "targets",
+    "queue_size": "max_queue",
+    "queue_timeout": "max_wait",
+    "retries": "attempts",
+    "token": "api_key",
+    "upstreams": "targets",
+    "url": "base_url",
+}
+
+
+def explain(error: ErrorDetails) -> tuple[Place, str]:
+    """Where the fault is and what it is. The value itself is never repeated: it may be a secret."""
+    place: Place = tuple(error["loc"])
+    if error["type"] == "extra_forbidden":
+        return place, f"unknown key{_nearest(str(place[-1]), _known(place[:-1]))}"
+    if error["type"] == "missing":
+        return place[:-1], f"{place[-1]} is missing"
+    if _is_duration(place):
+        return place, "a duration is seconds, or text such as 250ms, 30s, 2m, 24h, and not negative"
+    reason = error["msg"].removeprefix("Value error, ")
+    return place, reason[:1].lower() + reason[1:]
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    others = {old: new for old, new in RENAMED.items() if new in known}
+    if name in others:
+        return f"; it is called {others[name]!r} here"
+    close = difflib.get_close_matches(name, [*known, *others], n=1, cutoff=0.5)
+    if close:
+        return f"; did you mean {others.get(close[0], close[0])!r}?"
+    return f"; known are {', '.join(known)}"
+
+
+def _known(place: Place) -> list[str]:
+    model = _type_at(place)
+    return list(model.model_fields) if _is_model(model) else []
+
+
+def _is_duration(place: Place) -> bool:
+    field = _field_at(place)
+    return field is not None and any(
+        getattr(item, "func", None) is seconds for item in field.metadata
+    )
+
+
+def _field_at(place: Place) -> FieldInfo | None:
+    model = _type_at(place[:-1])
+    if not place or not _is_model(model):
+        return None
+    field: FieldInfo | None = model.model_fields.get(str(place[-1]))
+    return field
+
+
+def _type_at(place: Place) -> Any:
+    """The type that the policy has at ``place``; None where it has none."""
+    current: Any = Policy
+    for step in place:
+        if _is_model(current):
+            field = current.model_fields.get(str(step))
+            current = None if field is None else field.annotation
+        elif get_origin(current) is dict:
+            current = get_args(current)[1]
+        else:
+            return None
+    return current
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)

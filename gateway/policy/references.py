@@ -1,0 +1,91 @@
+"""Faults that no single member shows: names nobody declared, secrets that are empty or shared."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from gateway.policy.model import KeyPolicy, Policy
+from gateway.policy.tree import Place
+
+SIMPLE_KEY = "default"
+Fault = tuple[Place, str]
+
+
+def empty_secrets(values: Any) -> Iterator[Fault]:
+    """Secrets that are written down but have no value."""
+    for place, value in _secrets(values):
+        if value is None or (isinstance(value, str) and not value.strip()):
+            yield place, "is empty; give it a value or leave it out"
+
+
+def bad_references(policy: Policy) -> Iterator[Fault]:
+    """Everything that points at what is not there, or stands for two things."""
+    yield from _addresses(policy)
+    yield from _shared_keys(policy)
+    models = policy.models()
+    for name, key in policy.keys.items():
+        yield from _unknown(("keys", name, "models"), key.models, models, "model")
+    keys = {SIMPLE_KEY, *policy.keys}
+    tenants = {SIMPLE_KEY, *policy.tenants, *(key.tenant for key in policy.keys.values())}
+    for name, rule in policy.classify.rules.items():
+        place = ("classify", "rules", name)
+        yield from _unknown((*place, "keys"), rule.keys, keys, "key")
+        yield from _unknown((*place, "tenants"), rule.tenants, tenants, "tenant")
+        yield from _unknown((*place, "models"), rule.models, models, "model")
+
+
+def _secrets(values: Any) -> Iterator[tuple[Place, Any]]:
+    for name, target in _members(values, "targets"):
+        yield from _given(("targets", name), target, "api_key")
+        for header, value in _members(target, "headers"):
+            yield ("targets", name, "headers", header), value
+    for name, key in _members(values, "keys"):
+        yield from _given(("keys", name), key, "key", "sha256")
+
+
+def _given(place: Place, values: Any, *names: str) -> Iterator[tuple[Place, Any]]:
+    for name in names:
+        if isinstance(values, dict) and name in values:
+            yield (*place, name), values[name]
+
+
+def _members(values: Any, name: str) -> Iterable[tuple[str, Any]]:
+    inner = values.get(name) if isinstance(values, dict) else None
+    return inner.items() if isinstance(inner, dict) else ()
+
+
+def _addresses(policy: Policy) -> Iterator[Fault]:
+    for name, target in policy.targets.items():
+        if not target.base_url:
+            continue
+        try:
+            parts = urlsplit(target.base_url)
+            usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable:
+            yield ("targets", name, "base_url"), "is not an http or https address"
+
+
+def _shared_keys(policy: Policy) -> Iterator[Fault]:
+    owners: dict[str, str] = {}
+    for name, key in policy.keys.items():
+        owner = owners.setdefault(_digest(key), name)
+        if owner != name:
+            yield ("keys", name), f"the same key as keys.{owner}; each name needs its own"
+
+
+def _digest(key: KeyPolicy) -> str:
+    if key.key is None:
+        return key.sha256 or ""
+    return hashlib.sha256(key.key.get_secret_value().strip().encode()).hexdigest()
+
+
+def _unknown(
+    place: Place, names: Iterable[str] | None, known: Iterable[str], what: str
+) -> Iterator[Fault]:
+    for number, name in enumerate(names or ()):
+        if name not in known:
+            listed = ", ".join(sorted(known)) or "none"
+            yield (*place, number), f"no {what} is called {name!r}; there are {listed}"
