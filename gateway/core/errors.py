@@ -129,9 +129,9 @@ class ContextLengthExceeded(InvalidRequest):
 
 
 class AuthenticationFailed(ClientError):
-    """No key, or one that is not known."""
+    """No key (``code`` None), or one that is not known."""
 
-    code = "invalid_api_key"
+    code: str | None = "invalid_api_key"
 
 
 class PermissionDenied(ClientError):
