@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 from gateway.core.errors import StreamInterrupted, UpstreamFailed
 from gateway.core.usage import Usage
 from gateway.providers.failures import Scrubber, stream_failure
@@ -59,6 +61,15 @@ async def aggregate(
     if not answer.choices or not (done or answer.finished):
         raise StreamInterrupted("The target ended its answer early.", target=target)
     return Aggregated(answer.body(), answer.usage)
+
+
+def json_answer(data: bytes) -> dict[str, Any] | None:
+    """A whole answer as an object; None when it is not what the API promises."""
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, dict) and not value.get("error") else None
 
 
 def has_content(chunk: dict[str, Any]) -> bool:

@@ -20,6 +20,7 @@ from gateway.core.errors import (
 from gateway.schemas.errors import error_body
 
 QUOTA = "insufficient_quota"
+STREAM_FAILED = "upstream_stream_failed"
 _CREDENTIAL = frozenset({401, 402, 403})
 _THROTTLED = frozenset({429, 503})
 _OWN_TYPES = {429: "rate_limit_error"}
@@ -78,13 +79,19 @@ def failure(
 
 
 def stream_failure(target: str, error: Any, scrub: Scrubber) -> UpstreamError:
-    """The error for an error event of a stream; codes without a known meaning become 502."""
+    """The error for an error event of a stream; codes without a known meaning become 502.
+
+    A target that failed in its stream has worked already, which ``code`` tells.
+    """
     members = _members(error)
     named = [members.get("code"), members.get("type")]
     status = next((_STATUS_OF_CODE[n] for n in named if n in _STATUS_OF_CODE), None)
     if status is None and isinstance(members.get("code"), int):
         status = members["code"] if members["code"] in {400, 404, 413, 422, 429, 503} else None
-    return _classified(target, status or 502, members, scrub, None)
+    failed = _classified(target, status or 502, members, scrub, None)
+    if isinstance(failed, UpstreamFailed):
+        failed.code = STREAM_FAILED
+    return failed
 
 
 def _classified(

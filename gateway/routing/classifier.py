@@ -41,7 +41,7 @@ _PATIENCE = b"x-stainless-read-timeout"
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
-    """What the rules look at. ``headers`` have lower-case names; ``items`` are prompts or inputs."""
+    """What the rules look at. ``headers`` have lower-case names, ``items`` counts prompts."""
 
     endpoint: str
     model: str

@@ -31,7 +31,7 @@ async def attempt_all(
     plan: tuple[Route, ...],
     attempt: Attempt[T],
     clock: Clock,
-    rule: FallbackRule = FallbackRule(),  # noqa: B008 - a frozen value
+    rule: FallbackRule = FallbackRule(),
 ) -> T:
     """The first success of ``attempt(route, last)`` over the plan; raises the last error.
 

@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 
 from gateway.core.clock import Clock
-from gateway.core.errors import UpstreamError, UpstreamFailed
+from gateway.core.errors import UpstreamFailed
 from gateway.core.lanes import Lane
 from gateway.core.targets import UpstreamCall
 from gateway.core.usage import Usage
-from gateway.providers.aggregate import aggregate
+from gateway.providers.aggregate import aggregate, json_answer
 from gateway.providers.base import Reply
 from gateway.providers.registry import Registry
 from gateway.providers.sse import events
@@ -110,18 +110,6 @@ async def _plain(reply: Reply, target: str) -> dict[str, Any]:
     return answer
 
 
-def json_answer(data: bytes) -> dict[str, Any] | None:
-    """A whole answer as an object; None when it is not what the API promises."""
-    try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        return None
-    return value if isinstance(value, dict) and "error" not in value else None
-
-
 def _usage(answer: dict[str, Any]) -> Usage | None:
     usage = answer.get("usage")
     return Usage.from_openai(usage) if isinstance(usage, dict) else None
-
-
-__all__ = ["RowAnswer", "RowCaller", "UpstreamError", "json_answer"]

@@ -1,0 +1,101 @@
+"""The application: its routes and its middleware, each in one visible list."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+
+from starlette.exceptions import HTTPException
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.api.auth import Auth, Keys
+from gateway.api.calls import PREFIX, CallParts
+from gateway.api.chat import chat_completions
+from gateway.api.completions import completions
+from gateway.api.embeddings import embeddings
+from gateway.api.health import OPEN_PATHS, Health, Probe
+from gateway.api.middleware import Errors, RequestId
+from gateway.api.models import Models
+from gateway.core.errors import NotFound
+
+Lifespan = Callable[[object], AbstractAsyncContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class AppParts:
+    """What the application is made of.
+
+    ``routes`` are further ones, such as those of files and batches; ``lifespan`` runs around the
+    life of the server.
+    """
+
+    calls: CallParts
+    keys: Keys
+    max_body_bytes: int
+    probes: Sequence[Probe] = ()
+    routes: Sequence[Route] = field(default=())
+    lifespan: Lifespan | None = None
+
+
+def build_app(parts: AppParts) -> ASGIApp:
+    """The gateway's ASGI application."""
+    calls, limit = parts.calls, parts.max_body_bytes
+    hot = [
+        chat_completions(calls, limit),
+        completions(calls, limit),
+        embeddings(calls, limit),
+    ]
+    models = Models(calls.router.models, int(calls.clock.now()))
+    rest = [
+        *models.routes(),
+        *parts.routes,
+    ]
+    router = Router(
+        [*Health(parts.probes).routes(), *_with_and_without_prefix(rest)],
+        redirect_slashes=False,
+        default=_not_found,
+        lifespan=parts.lifespan,
+    )
+    app: ASGIApp = HotPaths({path: e for e in hot for path in _both(e.path)}, router)
+    app = Auth(app, parts.keys, OPEN_PATHS)
+    app = Errors(app)
+    return RequestId(app)
+
+
+class HotPaths:
+    """Finds the endpoints that matter by one look in a table; everything else is the router's."""
+
+    def __init__(self, endpoints: Mapping[str, ASGIApp], router: Router) -> None:
+        self._endpoints = endpoints
+        self._router = router
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        endpoint = self._endpoints.get(scope["path"]) if scope["type"] == "http" else None
+        if endpoint is None:
+            scope["app"] = self  # has the router raise for a wrong method instead of answering
+            await self._router(scope, receive, send)
+        elif scope["method"] == "POST":
+            await endpoint(scope, receive, send)
+        else:
+            raise HTTPException(405, headers={"Allow": "POST"})
+
+
+def _both(path: str) -> tuple[str, str]:
+    return path, path.removeprefix(PREFIX)
+
+
+def _with_and_without_prefix(routes: Sequence[Route]) -> list[Route]:
+    """``routes``, and each once more for clients whose base URL lacks ``/v1``."""
+    short = [
+        Route(route.path.removeprefix(PREFIX), route.endpoint, methods=sorted(route.methods or ()))
+        for route in routes
+    ]
+    return [*routes, *short]
+
+
+async def _not_found(scope: Scope, receive: Receive, send: Send) -> None:
+    del receive, send
+    if scope["type"] == "websocket":
+        raise HTTPException(404)
+    raise NotFound(f"Unknown request URL: {scope['method']} {scope['path']}.", code="unknown_url")

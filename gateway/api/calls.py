@@ -1,0 +1,209 @@
+"""One call from its request to its record: classify, plan, answer, settle."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gateway.api.errors import RawHeaders
+from gateway.core.clock import Clock
+from gateway.core.errors import ClientGone, UpstreamError
+from gateway.core.lanes import Lane
+from gateway.core.targets import UpstreamCall
+from gateway.core.usage import Usage
+from gateway.metering.ledger import Ledger, OpenCall
+from gateway.metering.record import Attempt, CallIntent, CallOutcome, CallStatus, CallTiming
+from gateway.providers.base import Reply
+from gateway.providers.registry import Registry
+from gateway.routing.admission import Admission, Slot
+from gateway.routing.classifier import CallFacts, Classifier, Decision
+from gateway.routing.outgoing import outgoing_body
+from gateway.routing.plan import Route
+from gateway.routing.router import Router, model_not_found
+from gateway.schemas.requests import ModelRequest
+from gateway.tenancy.keys import Caller
+
+if TYPE_CHECKING:
+    from gateway.api.presence import ClientPresence
+
+PREFIX = "/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTimes:
+    """Seconds: how long a head is held back, and how often an idle stream shows a sign of life."""
+
+    head_hold: float = 10.0
+    keep_alive: float = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class CallParts:
+    """What calls are made with."""
+
+    router: Router
+    registry: Registry
+    admission: Admission
+    classifier: Classifier
+    ledger: Ledger
+    clock: Clock
+    times: StreamTimes = StreamTimes()
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An answer that has begun, and the place at the target it occupies."""
+
+    reply: Reply
+    slot: Slot
+
+    async def aclose(self) -> None:
+        """Close both; the place comes back whatever happens."""
+        try:
+            await self.reply.aclose()
+        finally:
+            self.slot.release()
+
+    async def finish(self) -> None:
+        """As ``aclose`` for an answer that was read to its end: the connection is kept."""
+        try:
+            await self.reply.finish()
+        finally:
+            self.slot.release()
+
+
+class Call:
+    """A call under way: who makes it, where it went, and its record, which is closed once."""
+
+    def __init__(
+        self, parts: CallParts, caller: Caller, endpoint: str, request: ModelRequest, call_id: str
+    ) -> None:
+        self.presence: ClientPresence | None = None
+        self.parts = parts
+        self.caller = caller
+        self.endpoint = endpoint
+        self.request = request
+        self.id = call_id
+        self.started = parts.clock.monotonic()
+        self.attempts: list[Attempt] = []
+        self.plan: tuple[Route, ...] = ()
+        self.route: Route | None = None
+        self.decision = Decision(Lane.INTERACTIVE, "default")
+        self.usage = Usage()
+        self.timing = CallTiming()
+        self._record: OpenCall | None = None
+
+    def begin(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        """Classify and plan, and open the record. Raises ClientError for what may not be."""
+        request, caller = self.request, self.caller
+        facts = CallFacts(
+            self.endpoint,
+            request.model,
+            dict(headers),
+            request.members,
+            request.items,
+            caller.key_id,
+            caller.tenant,
+        )
+        self.decision = self.parts.classifier.classify(facts, caller.ceiling)
+        if not caller.may_use(request.model):
+            raise model_not_found(request.model)
+        self.plan = self.parts.router.plan(request.model, self.decision.lane)
+        self._record = self.parts.ledger.open(
+            CallIntent(
+                self.id,
+                caller.tenant,
+                caller.key_id,
+                self.decision.lane,
+                self.decision.reason,
+                self.endpoint,
+                request.model,
+                self.parts.clock.now(),
+                request.prompt_bytes,
+                request.max_completion,
+            )
+        )
+
+    def headers(self) -> RawHeaders:
+        """What the answer tells about the call: its class, and who serves it once that is sure."""
+        told = [
+            (b"x-headway-class", self.decision.lane.encode()),
+            (b"x-headway-class-reason", self.decision.reason.encode()),
+        ]
+        if self.route is not None:
+            told += [
+                (b"x-headway-target", self.route.target.encode()),
+                (b"x-headway-served-model", self.route.served_model.encode()),
+            ]
+        if self.attempts:
+            told.append((b"x-headway-attempts", b"%d" % len(self.attempts)))
+        return told
+
+    @property
+    def tier(self) -> str | None:
+        """The service tier really used, if the client asked for one."""
+        asked = self.request.tier
+        if asked is None:
+            return None
+        if self.decision.lane is Lane.ELASTIC:
+            return "flex"
+        return asked if asked in {"priority", "fast"} else "default"
+
+    async def send(self, route: Route) -> Held:
+        """One attempt: wait for a place, send, and note how it went."""
+        slot = await self.parts.admission.enter(route.target, self.decision.lane)
+        try:
+            reply = await self.parts.registry.get(route.target).send(self._upstream(route))
+        except BaseException as error:
+            slot.release()
+            self.failed(route, error)
+            raise
+        return Held(reply, slot)
+
+    def _upstream(self, route: Route) -> UpstreamCall:
+        request = self.request
+        body = outgoing_body(
+            request.members, route, self.decision.lane, stream=request.stream, tier=self.tier
+        )
+        path = self.endpoint.removeprefix(PREFIX)
+        return UpstreamCall(path, body, self.id, request.stream, route.timeouts)
+
+    def failed(self, route: Route, error: BaseException) -> None:
+        """Note an attempt that failed."""
+        if isinstance(error, UpstreamError):
+            self.attempts.append(Attempt(route.target, error.status, error.code))
+        elif isinstance(error, asyncio.CancelledError):
+            self.attempts.append(Attempt(route.target, None, ClientGone.code))
+
+    def succeeded(self, route: Route, status: int) -> None:
+        """Note the attempt that answers the call."""
+        self.route = route
+        self.attempts.append(Attempt(route.target, status))
+
+    def broken(self, error: UpstreamError) -> None:
+        """Note that the attempt that answered did not come to its end."""
+        answered = self.attempts[-1]
+        self.attempts[-1] = Attempt(answered.target, answered.status, error.code)
+
+    def answered(self) -> None:
+        """The last bytes are about to go out: the client may leave from now on."""
+        if self.presence is not None:
+            self.presence.close()
+
+    def settle(self, status: CallStatus, http_status: int) -> None:
+        """Close the record with the usage and timing so far; only the first time counts."""
+        if self._record is None:
+            return
+        route = self.route
+        self._record.close(
+            CallOutcome(
+                status,
+                http_status,
+                self.usage,
+                self.parts.clock.now(),
+                route.target if route else None,
+                route.served_model if route else None,
+                tuple(self.attempts),
+                self.timing,
+            )
+        )

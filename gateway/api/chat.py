@@ -1,0 +1,10 @@
+"""POST /v1/chat/completions."""
+
+from gateway.api.calls import CallParts
+from gateway.api.inference import Inference
+from gateway.schemas.chat import parse_chat
+
+
+def chat_completions(parts: CallParts, max_body_bytes: int) -> Inference:
+    """The endpoint, streamed and not."""
+    return Inference("/v1/chat/completions", parse_chat, parts, max_body_bytes)

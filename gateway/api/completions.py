@@ -1,0 +1,10 @@
+"""POST /v1/completions."""
+
+from gateway.api.calls import CallParts
+from gateway.api.inference import Inference
+from gateway.schemas.completions import parse_completion
+
+
+def completions(parts: CallParts, max_body_bytes: int) -> Inference:
+    """The endpoint: a prompt or an array of them, streamed and not."""
+    return Inference("/v1/completions", parse_completion, parts, max_body_bytes)

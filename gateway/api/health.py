@@ -1,0 +1,54 @@
+"""Whether the process lives, and whether it can serve."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+OPEN_PATHS = frozenset({"/livez", "/readyz"})
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One thing to look at. ``check`` answers quickly and never raises.
+
+    Without a ``required`` one no interactive call can be served; without another the process
+    works on, degraded.
+    """
+
+    name: str
+    check: Callable[[], Awaitable[bool]]
+    required: bool = False
+
+
+class Health:
+    """``/livez`` and ``/readyz``; the only routes that need no key."""
+
+    def __init__(self, probes: Sequence[Probe] = ()) -> None:
+        self._probes = tuple(probes)
+
+    def routes(self) -> list[Route]:
+        """The routes."""
+        return [Route("/livez", self.live), Route("/readyz", self.ready)]
+
+    async def live(self, request: Request) -> Response:
+        """200 as long as the event loop turns."""
+        del request
+        return _json({"status": "ok"}, 200)
+
+    async def ready(self, request: Request) -> Response:
+        """200 while interactive calls can be served, else 503; the body tells what is amiss."""
+        del request
+        found = [(probe, await probe.check()) for probe in self._probes]
+        checks = {probe.name: "ok" if good else "failing" for probe, good in found}
+        if not all(good for probe, good in found if probe.required):
+            return _json({"status": "unavailable", "checks": checks}, 503)
+        status = "ok" if all(good for _, good in found) else "degraded"
+        return _json({"status": status, "checks": checks}, 200)
+
+
+def _json(value: object, status: int) -> Response:
+    return Response(orjson.dumps(value), status, media_type="application/json")

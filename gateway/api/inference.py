@@ -1,0 +1,72 @@
+"""The endpoints that run a model: read, check, classify, admit, route, answer, record."""
+
+import asyncio
+from collections.abc import Callable
+
+from starlette.types import Receive, Scope, Send
+
+from gateway.api.auth import CALLER
+from gateway.api.body import read_body
+from gateway.api.calls import Call, CallParts
+from gateway.api.errors import status_of
+from gateway.api.middleware import EXTRA_HEADERS, REQUEST_ID
+from gateway.api.plain import answer_plain
+from gateway.api.presence import ClientPresence
+from gateway.api.streaming import answer_stream
+from gateway.core.errors import ClientGone
+from gateway.metering.record import CallStatus
+from gateway.schemas.requests import ModelRequest
+
+_GONE = 499
+
+
+class Inference:
+    """One endpoint as an ASGI application. ``path`` is its canonical one, with ``/v1``."""
+
+    def __init__(
+        self,
+        path: str,
+        parse: Callable[[bytes], ModelRequest],
+        parts: CallParts,
+        max_body_bytes: int,
+    ) -> None:
+        self.path = path
+        self._parse = parse
+        self._parts = parts
+        self._limit = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one call."""
+        body = await read_body(scope, receive, self._limit)
+        request = self._parse(body)
+        call = Call(self._parts, scope[CALLER], self.path, request, scope[REQUEST_ID])
+        await _serve(call, scope, receive, send)
+
+
+async def _serve(call: Call, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer ``call``, watching for the client's leaving; its record is settled in every case.
+
+    Settling never waits, so a cancellation cannot come between.
+    """
+    presence = call.presence = ClientPresence(receive)
+    try:
+        call.begin(scope["headers"])
+        if call.request.stream:
+            await answer_stream(call, send)
+        else:
+            await answer_plain(call, send)
+    except asyncio.CancelledError:
+        if not presence.gone:
+            call.settle(CallStatus.INTERRUPTED, _GONE)
+            raise
+        call.settle(CallStatus.CANCELLED, _GONE)
+        task = asyncio.current_task()
+        if task is not None and task.uncancel() > 0:
+            raise
+        raise ClientGone("The caller closed the connection.") from None
+    except Exception as error:
+        call.settle(CallStatus.FAILED, status_of(error))
+        scope[EXTRA_HEADERS] = call.headers()
+        raise
+    finally:
+        presence.close()

@@ -1,0 +1,85 @@
+"""What surrounds every request: its id, and the answer to errors. Plain ASGI, no wrapper tasks."""
+
+import logging
+
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway.api.errors import answer_for
+from gateway.core.errors import ClientGone, HeadwayError
+from gateway.core.ids import new_id
+
+REQUEST_ID = "headway.request_id"
+_log = logging.getLogger(__name__)
+
+
+class RequestId:
+    """Gives each request an id, in the scope and on every answer as ``x-request-id``."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = scope[REQUEST_ID] = new_id("req")
+        header = (b"x-request-id", request_id.encode())
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), header]
+            await send(message)
+
+        await self._app(scope, receive, send_with_id)
+
+
+class Errors:
+    """Answers what the handlers raise. After the head has gone out nothing can be answered."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except ClientGone:
+            return
+        except Exception as error:
+            if not isinstance(error, HeadwayError | HTTPException):
+                # The text of a foreign exception may hold content: its kind and place suffice.
+                _log.error("request failed", exc_info=_without_text(error))
+            if started:
+                raise
+            await answer_error(error, scope, send)
+
+
+async def answer_error(error: Exception, scope: Scope, send: Send) -> None:
+    """Send the error answer for ``error``; headers noted in the scope go with it."""
+    answer = answer_for(error)
+    length = (b"content-length", b"%d" % len(answer.body))
+    headers = [*answer.headers, length, *scope.get(EXTRA_HEADERS, ())]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    body = b"" if scope["method"] == "HEAD" else answer.body
+    await send({"type": "http.response.body", "body": body})
+
+
+#: Headers that an error answer must carry too, noted by a handler.
+EXTRA_HEADERS = "headway.extra_headers"
+
+
+def _without_text(error: Exception) -> Exception:
+    bare = RuntimeError(type(error).__qualname__)
+    return bare.with_traceback(error.__traceback__)

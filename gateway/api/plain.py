@@ -1,0 +1,61 @@
+"""The answer of a call that is not streamed."""
+
+from functools import partial
+from typing import Any
+
+import orjson
+from starlette.types import Send
+
+from gateway.api.calls import Call
+from gateway.core.errors import UpstreamFailed
+from gateway.metering.counter import answer_usage
+from gateway.metering.record import CallStatus
+from gateway.providers.aggregate import json_answer
+from gateway.providers.failures import stream_failure
+from gateway.routing.fallback import attempt_all
+from gateway.routing.plan import Route
+
+
+async def answer_plain(call: Call, send: Send) -> None:
+    """Get the answer, with retries and fallback, and pass its bytes on."""
+    data, answer = await attempt_all(call.plan, partial(_attempt, call), call.parts.clock)
+    call.usage = answer_usage(answer, call.request.prompt_bytes)
+    call.settle(CallStatus.OK, 200)
+    if call.tier is not None and not answer.get("service_tier"):
+        data = orjson.dumps({**answer, "service_tier": call.tier})
+    call.answered()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(data)),
+        *call.headers(),
+    ]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": data})
+
+
+async def _attempt(call: Call, route: Route, last: bool) -> tuple[bytes, dict[str, Any]]:
+    """One attempt, read to its end: the bytes and the object in them."""
+    del last
+    held = await call.send(route)
+    try:
+        data = await held.reply.read()
+        answer = _checked(call, route, data)
+    except BaseException as error:
+        call.failed(route, error)
+        raise
+    finally:
+        await held.aclose()
+    call.succeeded(route, held.reply.status)
+    return data, answer
+
+
+def _checked(call: Call, route: Route, data: bytes) -> dict[str, Any]:
+    answer = json_answer(data)
+    if answer is not None:
+        return answer
+    try:
+        error = orjson.loads(data)["error"]
+    except (orjson.JSONDecodeError, TypeError, KeyError):
+        message = "The target's answer is not a JSON object."
+        raise UpstreamFailed(message, target=route.target) from None
+    raise stream_failure(route.target, error, call.parts.registry.scrubber(route.target))

@@ -1,0 +1,175 @@
+"""The events of one upstream stream on their way to the client: bytes through, watched closely."""
+
+import re
+from collections.abc import Callable
+
+import orjson
+
+from gateway.core.errors import StreamInterrupted, UpstreamFailed
+from gateway.core.usage import Usage
+from gateway.metering.counter import StreamMeter
+from gateway.metering.record import CallTiming
+from gateway.providers.base import Reply
+from gateway.providers.failures import Scrubber, stream_failure
+from gateway.providers.sse import DONE, EventSplitter, parse_event
+from gateway.schemas.requests import ModelRequest
+
+HEARTBEAT = b": keep-alive\n\n"
+_DONE_EVENT = b"data: [DONE]\n\n"
+_FINISH = re.compile(rb'"finish_reason"\s*:\s*"')
+_USAGE = re.compile(rb'"usage"\s*:\s*\{')
+
+
+class EventRelay:
+    """Takes pieces as they come from the target, gives back what the client shall see.
+
+    Chunks pass as they are, except: a chunk that only holds the usage is kept back unless the
+    client asked for it, an event in several data lines becomes one line, ``tier`` is put in when
+    given. ``committed`` says that content has come, ``done`` that ``[DONE]`` has.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        request: ModelRequest,
+        scrub: Scrubber,
+        started: float,
+        tier: str | None = None,
+    ) -> None:
+        self.committed = False
+        self.done = False
+        self._target = target
+        self._request = request
+        self._scrub = scrub
+        self._tier = tier
+        self._splitter = EventSplitter()
+        self._meter = StreamMeter(request.prompt_bytes, started)
+        self._finished = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether the answer came to its proper end."""
+        return self.done or self._finished >= self._request.choices
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens so far."""
+        return self._meter.usage(complete=self.complete)
+
+    @property
+    def timing(self) -> CallTiming:
+        """Time to the first content and the gaps so far."""
+        return self._meter.timing
+
+    def take(self, piece: bytes, now: float) -> bytes:
+        """What to pass on of ``piece``, complete events only.
+
+        Raises the classified error for an error event, UpstreamFailed for one that is no JSON.
+        """
+        if self._is_one_event(piece):
+            data = piece[6:-2]
+            kept = self._event(data, now)
+            if kept is data:
+                return piece
+            return b"" if kept is None else b"data: %b\n\n" % kept
+        try:
+            frames = [
+                b"data: %b\n\n" % kept
+                for data in self._splitter.feed(piece)
+                if (kept := self._event(data, now)) is not None
+            ]
+        except ValueError:
+            raise self._malformed() from None
+        if not frames and piece.startswith(b":") and not self._splitter.pending:
+            return HEARTBEAT
+        return b"".join(frames)
+
+    def end(self, now: float) -> bytes:
+        """The rest when the body has ended. Raises StreamInterrupted when it ended too early."""
+        frames = [
+            b"data: %b\n\n" % kept
+            for data in self._splitter.end()
+            if (kept := self._event(data, now)) is not None
+        ]
+        if not self.complete:
+            raise StreamInterrupted("The target ended its answer early.", target=self._target)
+        if not self.done:
+            self.done = True
+            frames.append(_DONE_EVENT)
+        return b"".join(frames)
+
+    async def first(self, reply: Reply, now: Callable[[], float], *, content: bool) -> bytes:
+        """Read until there is something to show: content, or with ``content`` false any event."""
+        shown = b""
+        async for piece in reply.body:
+            data = self.take(piece, now())
+            if data != HEARTBEAT:
+                shown += data
+            if self.committed or self.done or (shown and not content):
+                return shown
+        return shown + self.end(now())
+
+    def _is_one_event(self, piece: bytes) -> bool:
+        return (
+            piece.endswith(b"}\n\n")
+            and piece.startswith(b"data: {")
+            and piece.count(b"\n") == 2  # noqa: PLR2004 - the two that end the event
+            and b"\r" not in piece
+            and not self._splitter.pending
+        )
+
+    def _event(self, data: bytes, now: float) -> bytes | None:
+        """The event's data as the client shall see it; None: not at all."""
+        if self.done:
+            return None
+        if data.strip() == DONE:
+            self.done = True
+            return DONE
+        if b"\n" in data or not (data.startswith(b"{") and data.endswith(b"}")):
+            data = self._mended(data)
+        if b'"error"' in data:
+            self._raise_error(data)
+        if self._meter.feed(data, now):
+            self.committed = True
+        if _FINISH.search(data):
+            self._finished += 1
+        if not self._request.wants_usage and self._is_usage_alone(data):
+            return None
+        return data if self._tier is None else self._with_tier(data)
+
+    def _mended(self, data: bytes) -> bytes:
+        try:
+            value = parse_event(data)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            raise self._malformed()
+        return orjson.dumps(value)
+
+    def _raise_error(self, data: bytes) -> None:
+        try:
+            error = orjson.loads(data).get("error")
+        except ValueError:
+            raise self._malformed() from None
+        if error:
+            raise stream_failure(self._target, error, self._scrub)
+
+    def _is_usage_alone(self, data: bytes) -> bool:
+        if _USAGE.search(data) is None:
+            return False
+        try:
+            return not orjson.loads(data).get("choices")
+        except ValueError:
+            raise self._malformed() from None
+
+    def _with_tier(self, data: bytes) -> bytes:
+        try:
+            chunk = orjson.loads(data)
+        except ValueError:
+            raise self._malformed() from None
+        if not chunk.get("service_tier"):
+            chunk["service_tier"] = self._tier
+        return orjson.dumps(chunk)
+
+    def _malformed(self) -> UpstreamFailed:
+        return UpstreamFailed("The target's event stream is malformed.", target=self._target)

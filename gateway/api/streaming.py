@@ -1,0 +1,172 @@
+"""The answer of a streamed call: held head, content commit, keep-alive, one error event.
+
+Until content has come from a target, another one may take over and nothing of the first is seen.
+After it the stream is that target's, and a failure is one error event without ``[DONE]``.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from starlette.types import Send
+
+from gateway.api.calls import Call, Held
+from gateway.api.errors import stream_event
+from gateway.api.relay import HEARTBEAT, EventRelay
+from gateway.core.errors import HeadwayError, StreamInterrupted, UpstreamError, UpstreamTimeout
+from gateway.metering.record import CallStatus
+from gateway.routing.fallback import attempt_all
+from gateway.routing.plan import Route
+
+
+async def answer_stream(call: Call, send: Send) -> None:
+    """Relay a stream to the client. Errors before the head has gone out are raised."""
+    client = ClientStream(call, send)
+    try:
+        try:
+            begun = await attempt_all(call.plan, partial(_begin, call), call.parts.clock)
+        except HeadwayError as error:
+            if not client.started:
+                raise
+            await _fail(call, client, error)
+            return
+        await _relay(call, client, begun)
+    finally:
+        client.close()
+
+
+class ClientStream:
+    """The client's side. The head goes out with the first bytes, or after ``head_hold``.
+
+    From then on an idle stream gets a comment every ``keep_alive`` seconds.
+    """
+
+    def __init__(self, call: Call, send: Send) -> None:
+        self.started = False
+        self._call = call
+        self._send = send
+        self._loop = asyncio.get_running_loop()
+        self._times = call.parts.times
+        self._written = self._loop.time()
+        self._writing = False
+        self._beat: asyncio.Task[None] | None = None
+        self._timer = self._loop.call_later(self._times.head_hold, self._tick)
+
+    async def write(self, data: bytes, *, more: bool = True) -> None:
+        """Send complete events; waits while the client does not read."""
+        if self._beat is not None:
+            await self._beat
+            self._beat = None
+        self._writing = True
+        await self._put(data, more=more)
+        self._writing = False
+
+    def close(self) -> None:
+        """No more signs of life."""
+        self._timer.cancel()
+        if self._beat is not None:
+            self._beat.cancel()
+
+    async def _put(self, data: bytes, *, more: bool) -> None:
+        self._written = self._loop.time()
+        if not self.started:
+            self.started = True
+            headers = [
+                (b"content-type", b"text/event-stream; charset=utf-8"),
+                (b"cache-control", b"no-cache"),
+                (b"x-accel-buffering", b"no"),
+                *self._call.headers(),
+            ]
+            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        await self._send({"type": "http.response.body", "body": data, "more_body": more})
+
+    def _tick(self) -> None:
+        idle = self._loop.time() - self._written >= self._times.keep_alive
+        if (idle or not self.started) and not self._writing:
+            self._beat = self._loop.create_task(self._put(HEARTBEAT, more=True))
+        self._timer = self._loop.call_later(self._times.keep_alive, self._tick)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A stream that this call is bound to, and the events read so far."""
+
+    held: Held
+    relay: EventRelay
+    shown: bytes
+
+
+async def _begin(call: Call, route: Route, last: bool) -> _Begun:
+    """One attempt up to its first content; on the last route up to its first event."""
+    held = await call.send(route)
+    relay = EventRelay(
+        route.target,
+        call.request,
+        call.parts.registry.scrubber(route.target),
+        call.started,
+        call.tier,
+    )
+    now = call.parts.clock.monotonic
+    try:
+        shown = await relay.first(held.reply, now, content=not last)
+    except BaseException as error:
+        call.failed(route, error)
+        call.usage = relay.usage
+        await held.aclose()
+        raise
+    call.succeeded(route, held.reply.status)
+    return _Begun(held, relay, shown)
+
+
+async def _relay(call: Call, client: ClientStream, begun: _Begun) -> None:
+    relay, held, now = begun.relay, begun.held, call.parts.clock.monotonic
+    try:
+        last = begun.shown if relay.done else await _follow(client, begun, now)
+        _note(call, relay)
+        call.settle(CallStatus.OK, 200)
+        call.answered()
+        await client.write(last, more=False)
+        await held.finish()
+    except UpstreamError as error:
+        _note(call, relay)
+        await held.aclose()
+        cut = _interrupted(error)
+        call.broken(cut)
+        await _fail(call, client, cut)
+    except BaseException:
+        _note(call, relay)
+        await held.aclose()
+        raise
+
+
+async def _follow(client: ClientStream, begun: _Begun, now: Callable[[], float]) -> bytes:
+    """Pass the stream on as it comes; returns its last bytes, unsent."""
+    if begun.shown:
+        await client.write(begun.shown)
+    async for piece in begun.held.reply.body:
+        data = begun.relay.take(piece, now())
+        if begun.relay.done:
+            return data
+        if data:
+            await client.write(data)
+    return begun.relay.end(now())
+
+
+async def _fail(call: Call, client: ClientStream, error: HeadwayError) -> None:
+    call.settle(CallStatus.FAILED, 200)
+    call.answered()
+    await client.write(stream_event(error), more=False)
+
+
+def _note(call: Call, relay: EventRelay) -> None:
+    call.usage, call.timing = relay.usage, relay.timing
+
+
+def _interrupted(error: UpstreamError) -> UpstreamError:
+    """A stall is an interruption to whoever reads the stream."""
+    if isinstance(error, UpstreamTimeout):
+        return StreamInterrupted(
+            "The target stopped in the middle of its answer.", target=error.target
+        )
+    return error
