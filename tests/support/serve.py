@@ -17,6 +17,7 @@ import psutil
 import yaml
 
 KEY = "hw-test-key"
+COMMAND = (sys.executable, "-m", "gateway")
 _START_SECONDS = 30.0
 _POLL = 0.05
 
@@ -83,10 +84,14 @@ def start_headway(
     policy: Mapping[str, Any] | Path | None,
     env: Mapping[str, str] | None = None,
     arguments: Sequence[str] = (),
+    command: Sequence[str] = COMMAND,
 ) -> RunningHeadway:
-    """Start ``headway serve`` on a free port and wait until it answers."""
+    """Start ``headway serve`` on a free port and wait until it answers.
+
+    ``command`` is another installation's ``headway``.
+    """
     data_dir = tmp_path / "data"
-    argv = ["serve", "--port", "0", "--data-dir", str(data_dir), *arguments]
+    argv = [*command, "serve", "--port", "0", "--data-dir", str(data_dir), *arguments]
     if policy is not None:
         argv += ["--policy", str(_policy_file(tmp_path, policy))]
     settings = {"HEADWAY_API_KEY": KEY, **FAST, **(env or {})}
@@ -108,9 +113,10 @@ def headway(
     policy: Mapping[str, Any] | Path | None,
     env: Mapping[str, str] | None = None,
     arguments: Sequence[str] = (),
+    command: Sequence[str] = COMMAND,
 ) -> Iterator[RunningHeadway]:
     """``start_headway``, stopped at the end with exit code 0 and nothing left behind."""
-    running = start_headway(tmp_path, policy, env, arguments)
+    running = start_headway(tmp_path, policy, env, arguments, command)
     try:
         yield running
     except BaseException:
@@ -137,7 +143,7 @@ def headway_command(
 ) -> subprocess.CompletedProcess[str]:
     """Run one command to its end."""
     return subprocess.run(
-        [sys.executable, "-m", "gateway", *arguments],
+        [*COMMAND, *arguments],
         env={**_clean_environment(), **(env or {})},
         capture_output=True,
         text=True,
@@ -161,7 +167,7 @@ def _start(arguments: list[str], env: dict[str, str], data_dir: Path, log: Path)
     (data_dir / "gateway.json").unlink(missing_ok=True)
     with log.open("ab") as sink:
         process = subprocess.Popen(
-            [sys.executable, "-m", "gateway", *arguments],
+            arguments,
             env={**_clean_environment(), **env},
             stdin=subprocess.DEVNULL,
             stdout=sink,
