@@ -1,0 +1,54 @@
+"""The connection to Redis or Valkey, speaking the product's errors."""
+
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    ConnectionError,  # noqa: A004 - redis-py's own
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+    TimeoutError,  # noqa: A004 - redis-py's own
+)
+
+from gateway.core.errors import StoreFull, StoreUnavailable
+
+_TIMEOUT_SECONDS = 5.0
+
+
+class StoreClient(Redis):
+    """A redis-py client whose commands raise StoreUnavailable and StoreFull.
+
+    A command that meets a dead connection is sent once more over a new one: whatever is sent
+    through here must be harmless when it runs twice. A cancelled command drops its connection.
+    """
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        """Run one command."""
+        try:
+            return await super().execute_command(*args, **options)
+        except OutOfMemoryError as error:
+            raise StoreFull("The queue's memory is full.") from error
+        except (AuthenticationError, BusyLoadingError, ReadOnlyError) as error:
+            raise StoreUnavailable("The queue does not take work now.") from error
+        except (ConnectionError, TimeoutError, OSError) as error:
+            raise StoreUnavailable("The queue does not answer.") from error
+        except ResponseError as error:
+            if str(error).startswith(("MISCONF", "OOM")):
+                raise StoreFull("The queue cannot write.") from error
+            raise
+
+
+def connect(url: str, *, timeout: float = _TIMEOUT_SECONDS) -> StoreClient:
+    """A client for ``redis://``, ``rediss://`` or ``unix://`` URLs; connects when first used."""
+    client: StoreClient = StoreClient.from_url(
+        url,
+        socket_timeout=timeout,
+        socket_connect_timeout=timeout,
+        retry=Retry(ExponentialBackoff(cap=0.2, base=0.02), retries=1),
+    )
+    return client

@@ -1,0 +1,22 @@
+-- Add a segment; adding it again changes nothing.
+-- ARGV: segment, job, tenant, model, endpoint, weight, window ms, priority, input ref, index ref,
+--       sum of tokens, tokens blob
+-- Returns 1 new, 0 exists.
+local seg, tenant = ARGV[1], ARGV[3]
+local key = P .. 's:' .. seg
+if call('EXISTS', key) == 1 then return 0 end
+local n = #ARGV[12] / 4
+local now = now_ms()
+local deadline = now + tonumber(ARGV[7])
+local prio = tonumber(ARGV[8])
+call('HSET', key, 'job', ARGV[2], 'tenant', tenant, 'model', ARGV[4], 'endpoint', ARGV[5],
+  'weight', ARGV[6], 'n', n, 'cur', 0, 'ok', 0, 'bad', 0, 'leased', 0, 'status', 'queued',
+  'closing', '', 'deadline', deadline, 'prio', prio, 'in', ARGV[9], 'ix', ARGV[10], 'grace', 0,
+  'fence', 0, 'tokens', ARGV[11], 'created', now)
+call('SET', P .. 'k:' .. seg, ARGV[12])
+call('HSET', P .. 'tn:' .. tenant, 'weight', ARGV[6])
+call('HINCRBY', P .. 'tn:' .. tenant, 'rows', n)
+call('ZADD', P .. 'edf', deadline, seg)
+make_ready(seg, tenant, deadline, prio)
+wake()
+return 1

@@ -1,0 +1,14 @@
+-- The final files of a segment are published: it becomes terminal and its rows are freed.
+-- ARGV: segment, fence
+-- Returns 1, or 0 when a newer fence was given out or it is terminal already.
+local seg = ARGV[1]
+local key = P .. 's:' .. seg
+local h = call('HMGET', key, 'status', 'fence', 'closing')
+if h[1] ~= 'finalizing' or h[2] ~= ARGV[2] then return 0 end
+call('HSET', key, 'status', h[3])
+call('ZREM', P .. 'fin', seg)
+call('SREM', P .. 'dead', seg)
+call('UNLINK', P .. 'k:' .. seg, P .. 'd:' .. seg, P .. 'g:' .. seg, P .. 'f:' .. seg, P .. 'r:' .. seg,
+  P .. 'a:' .. seg, P .. 'x:' .. seg)
+call('EXPIRE', key, 2592000)
+return 1

@@ -1,0 +1,110 @@
+-- Hand out rows: fair between tenants, earliest deadline first inside a tenant, retries first.
+-- ARGV: worker, max rows, max tokens, ttl ms, quantum
+-- Returns {} or {lease, seg, job, tenant, model, endpoint, in, ix, deadline, from, to, tries, ...}:
+-- nine values and then the range [from, to) and "row:errors:crashes,..." of each run.
+local want, budget = tonumber(ARGV[2]), tonumber(ARGV[3])
+local quantum = tonumber(ARGV[5])
+local now = now_ms()
+local got, spent, full = 0, 0, false
+local runs = {}
+
+local function fits(cost)
+  if got > 0 and spent + cost > budget then
+    full = true
+    return false
+  end
+  got, spent = got + 1, spent + cost
+  return true
+end
+
+-- Due retries. Rows that crashed before are suspects: they go out in a lease of their own, at most
+-- as many as the smallest group among them.
+local function take_retries(seg, run, most)
+  local due = call('ZRANGEBYSCORE', P .. 'r:' .. seg, '-inf', now, 'LIMIT', 0, most)
+  local used, limit = 0, nil
+  for i = 1, #due do
+    local row = due[i]
+    local e, c, _, group = tries_of(seg, row)
+    if c > 0 and (limit or got == 0) then
+      limit = math.min(limit or group, group)
+      full = #run.rows >= limit
+    else
+      full = c > 0 or limit ~= nil
+    end
+    if full then return used end
+    local cost = struct.unpack('<I4', call('GETRANGE', P .. 'k:' .. seg, row * 4, row * 4 + 3))
+    if not fits(cost) then return used end
+    used = used + cost
+    call('ZREM', P .. 'r:' .. seg, row)
+    run.rows[#run.rows + 1] = row
+    run.tries[#run.tries + 1] = row .. ':' .. e .. ':' .. c
+  end
+  full = limit ~= nil
+  return used
+end
+
+local function take_fresh(seg, run, most, n)
+  local from = run.cur
+  local hi = math.min(n, from + most)
+  if hi <= from then return 0 end
+  local blob = call('GETRANGE', P .. 'k:' .. seg, from * 4, hi * 4 - 1)
+  local pos, cost, used = 1, 0, 0
+  while run.cur < hi do
+    cost, pos = struct.unpack('<I4', blob, pos)
+    if not fits(cost) then break end
+    used = used + cost
+    run.rows[#run.rows + 1] = run.cur
+    run.cur = run.cur + 1
+  end
+  return used
+end
+
+-- What is left of the segment decides where it waits.
+local function put_back(seg, tenant, cur, n)
+  if cur < n then return end
+  local first = call('ZRANGE', P .. 'r:' .. seg, 0, 0, 'WITHSCORES')
+  if #first > 0 and tonumber(first[2]) <= now then return end
+  call('ZREM', P .. 'q:' .. tenant, seg)
+  if #first > 0 then call('ZADD', P .. 'later', first[2], seg) end
+end
+
+while got < want and not full do
+  local head = call('ZRANGE', P .. 'act', 0, 0, 'WITHSCORES')
+  if #head == 0 then break end
+  local tenant, vt = head[1], tonumber(head[2])
+  local seg = call('ZRANGE', P .. 'q:' .. tenant, 0, 0)[1]
+  if not seg then
+    call('ZREM', P .. 'act', tenant)
+    call('HSET', P .. 'tn:' .. tenant, 'vt', vt)
+  else
+    local h = call('HMGET', P .. 's:' .. seg, 'cur', 'n', 'weight', 'job', 'model', 'endpoint', 'in', 'ix', 'deadline')
+    local n = tonumber(h[2])
+    local run = { cur = tonumber(h[1]), rows = {}, tries = {} }
+    local from = run.cur
+    local most = math.min(want - got, quantum)
+    local used = take_retries(seg, run, most)
+    if not full then used = used + take_fresh(seg, run, most - #run.rows, n) end
+    if run.cur > from then call('HSET', P .. 's:' .. seg, 'cur', run.cur) end
+    call('ZINCRBY', P .. 'act', used / tonumber(h[3]), tenant)
+    call('HSET', KEYS[1], 'vt', vt)
+    put_back(seg, tenant, run.cur, n)
+    if #run.rows > 0 then
+      runs[#runs + 1] = { seg, h[4], tenant, h[5], h[6], h[7], h[8], h[9], from, run.cur,
+        table.concat(run.tries, ','), rows = run.rows }
+    end
+  end
+end
+if got == 0 then return {} end
+
+local lease = tostring(call('HINCRBY', KEYS[1], 'lid', 1))
+call('HSET', P .. 'l:' .. lease, 'worker', ARGV[1], 'left', got, 'n', got)
+call('ZADD', P .. 'exp', now + tonumber(ARGV[4]), lease)
+local out = { lease }
+for i = 1, #runs do
+  local run = runs[i]
+  call('SADD', P .. 'ls:' .. lease, run[1])
+  call('SADD', P .. 'lr:' .. lease .. ':' .. run[1], unpack(run.rows))
+  call('HINCRBY', P .. 's:' .. run[1], 'leased', #run.rows)
+  for j = 1, 11 do out[#out + 1] = run[j] end
+end
+return out

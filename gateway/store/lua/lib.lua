@@ -1,0 +1,136 @@
+-- Put in front of every queue script: what they share.
+--
+-- KEYS[1] is gw:{shard}:meta; all other keys of the shard have its prefix P and so its slot.
+--   meta           hash    vt: virtual time of the tenant served last; lid: last lease number
+--   act            zset    tenant -> virtual time; tenants with rows that may be leased now
+--   tn:<tenant>    hash    weight, vt when it was last active, rows and tokens not done (quota)
+--   q:<tenant>     zset    segment -> effective deadline ms; segments with rows that may be leased
+--   edf            zset    segment -> deadline ms; segments that are queued
+--   later          zset    segment -> due ms; segments whose only work is not due yet
+--   s:<segment>    hash    the record: job, tenant, model, endpoint, weight, n, cur, ok, bad,
+--                          leased, status, closing, deadline, prio, in, ix, grace, fence, tokens,
+--                          prompt, completion, cached, reasoning
+--   k:<segment>    string  4-byte little-endian token estimate per row
+--   d:<segment>    bitmap  rows that are done
+--   g:<segment>    bitmap  rows that are done and good
+--   f:<segment>    string  16 bytes per row: part u32, offset u64, length u32
+--   r:<segment>    zset    row -> due ms; rows that wait for another try
+--   a:<segment>    hash    row -> "error tries:crash tries:crashes alone:group"
+--   x:<segment>    zset    row -> ms; rows whose deliveries are used up, waiting for their line
+--   dead           set     segments that have such rows
+--   l:<lease>      hash    worker, left: rows not settled, n: rows at the start
+--   ls:<lease>     set     segments of the lease
+--   lr:<lease>:<segment> set  rows of the segment that the lease holds and has not settled
+--   exp            zset    lease -> expiry ms
+--   grace          zset    segment -> ms at which a cancelled or expired segment is closed anyway
+--   fin            zset    segment -> ms from which its final files may be claimed
+--   m:<tenant>:<hour> hash "<model>|<figure>" -> sum over delivered rows
+--   wake           list    at most 64 tokens that wake waiting dispatchers
+local P = string.sub(KEYS[1], 1, -5)
+local call = redis.call
+
+local function now_ms()
+  local t = call('TIME')
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+
+local function wake()
+  call('LPUSH', P .. 'wake', 1)
+  call('LTRIM', P .. 'wake', 0, 63)
+end
+
+local function num(value)
+  return tonumber(value) or 0
+end
+
+-- The segment has rows that may be leased now: its tenant competes from here on.
+local function make_ready(seg, tenant, deadline, prio)
+  call('ZREM', P .. 'later', seg)
+  call('ZADD', P .. 'q:' .. tenant, deadline - prio * 60000, seg)
+  if not call('ZSCORE', P .. 'act', tenant) then
+    local vt = math.max(num(call('HGET', KEYS[1], 'vt')), num(call('HGET', P .. 'tn:' .. tenant, 'vt')))
+    call('ZADD', P .. 'act', vt, tenant)
+  end
+end
+
+local function leave_queue(seg, tenant)
+  call('ZREM', P .. 'later', seg)
+  call('ZREM', P .. 'edf', seg)
+  call('ZREM', P .. 'q:' .. tenant, seg)
+end
+
+-- Enter FINALIZING when nothing can be added any more. Returns true when it was entered.
+local function close_if_done(seg, now)
+  local h = call('HMGET', P .. 's:' .. seg, 'status', 'n', 'ok', 'bad', 'leased', 'grace', 'tenant', 'closing')
+  local all_done = num(h[3]) + num(h[4]) == num(h[2])
+  local closing
+  if h[1] == 'queued' then
+    if not all_done then return false end
+    closing = 'completed'
+  elseif h[1] == 'cancelling' then
+    if num(h[5]) > 0 and num(h[6]) > now and not all_done then return false end
+    closing = h[8]
+  else
+    return false
+  end
+  leave_queue(seg, h[7])
+  call('ZREM', P .. 'grace', seg)
+  call('HSET', P .. 's:' .. seg, 'status', 'finalizing', 'closing', closing)
+  call('ZADD', P .. 'fin', now, seg)
+  call('HINCRBY', P .. 'tn:' .. h[7], 'rows', num(h[3]) + num(h[4]) - num(h[2]))
+  wake()
+  return true
+end
+
+-- Rows of a segment wait for another try from `due` on.
+local function requeue(seg, rows, due, now)
+  local args = {}
+  for i = 1, #rows do
+    args[#args + 1] = due[i]
+    args[#args + 1] = rows[i]
+  end
+  call('ZADD', P .. 'r:' .. seg, unpack(args))
+  local h = call('HMGET', P .. 's:' .. seg, 'tenant', 'deadline', 'prio', 'cur', 'n')
+  local first = num(call('ZRANGE', P .. 'r:' .. seg, 0, 0, 'WITHSCORES')[2])
+  if first <= now or num(h[4]) < num(h[5]) then
+    make_ready(seg, h[1], num(h[2]), num(h[3]))
+    wake()
+  else
+    call('ZADD', P .. 'later', first, seg)
+  end
+end
+
+-- Take rows out of a lease. Returns those that it held; the lease ends with its last row.
+local function take_from_lease(lease, seg, rows)
+  local key = P .. 'lr:' .. lease .. ':' .. seg
+  if #rows == 0 then return {} end
+  local found, held = call('SMISMEMBER', key, unpack(rows)), {}
+  for i = 1, #rows do
+    if found[i] == 1 then held[#held + 1] = rows[i] end
+  end
+  if #held > 0 then
+    call('SREM', key, unpack(held))
+    call('HINCRBY', P .. 's:' .. seg, 'leased', -#held)
+    if call('HINCRBY', P .. 'l:' .. lease, 'left', -#held) <= 0 then
+      call('DEL', P .. 'l:' .. lease, P .. 'ls:' .. lease)
+      call('ZREM', P .. 'exp', lease)
+    end
+  end
+  return held
+end
+
+local function tries_of(seg, row)
+  local a = call('HGET', P .. 'a:' .. seg, row)
+  if not a then return 0, 0, 0, 0 end
+  local e, c, o, g = string.match(a, '(%d+):(%d+):(%d+):(%d+)')
+  return tonumber(e), tonumber(c), tonumber(o), tonumber(g)
+end
+
+-- Charge a crashed delivery among `n` rows. Returns true when the row's deliveries are used up.
+local function charge_crash(seg, row, n, max_crashes)
+  local e, c, o = tries_of(seg, row)
+  c = c + 1
+  o = n == 1 and o + 1 or 0
+  call('HSET', P .. 'a:' .. seg, row, e .. ':' .. c .. ':' .. o .. ':' .. math.max(1, math.floor(n / 4)))
+  return c >= max_crashes and o >= 2
+end

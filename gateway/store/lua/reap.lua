@@ -1,0 +1,37 @@
+-- Take back what expired leases held: rows not done come back as crashed deliveries.
+-- ARGV: most leases, max crashes
+-- Returns {leases, rows returned, {dead segment, dead row, ...}}.
+local now = now_ms()
+local max_crashes = tonumber(ARGV[2])
+local leases = call('ZRANGEBYSCORE', P .. 'exp', '-inf', now, 'LIMIT', 0, ARGV[1])
+local returned, dead = 0, {}
+
+local function take_back(lease, seg, size)
+  local rows, due = {}, {}
+  local held = take_from_lease(lease, seg, call('SMEMBERS', P .. 'lr:' .. lease .. ':' .. seg))
+  local queued = call('HGET', P .. 's:' .. seg, 'status') == 'queued'
+  for _, row in ipairs(held) do
+    if queued and call('GETBIT', P .. 'd:' .. seg, row) == 0 then
+      if charge_crash(seg, row, size, max_crashes) then
+        call('ZADD', P .. 'x:' .. seg, now, row)
+        call('SADD', P .. 'dead', seg)
+        dead[#dead + 1] = seg
+        dead[#dead + 1] = tonumber(row)
+      else
+        rows[#rows + 1] = row
+        due[#due + 1] = now
+      end
+    end
+  end
+  if #rows > 0 then requeue(seg, rows, due, now) end
+  close_if_done(seg, now)
+  returned = returned + #rows
+end
+
+for _, lease in ipairs(leases) do
+  local size = num(call('HGET', P .. 'l:' .. lease, 'n'))
+  for _, seg in ipairs(call('SMEMBERS', P .. 'ls:' .. lease)) do take_back(lease, seg, size) end
+  call('DEL', P .. 'l:' .. lease, P .. 'ls:' .. lease)
+  call('ZREM', P .. 'exp', lease)
+end
+return { #leases, returned, dead }

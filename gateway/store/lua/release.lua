@@ -1,0 +1,33 @@
+-- Give back rows untouched; no try is charged. Rows come back due at once.
+-- ARGV: lease, then segment, rows (u32 each), ...; without segments everything that is left.
+-- Returns how many rows were returned.
+local lease = ARGV[1]
+local now = now_ms()
+local returned = 0
+
+local function give_back(seg, rows)
+  local open, due = {}, {}
+  for _, row in ipairs(take_from_lease(lease, seg, rows)) do
+    if call('GETBIT', P .. 'd:' .. seg, row) == 0 then
+      open[#open + 1] = row
+      due[#due + 1] = now
+    end
+  end
+  if #open > 0 and call('HGET', P .. 's:' .. seg, 'status') == 'queued' then
+    requeue(seg, open, due, now)
+    returned = returned + #open
+  end
+  close_if_done(seg, now)
+end
+
+if #ARGV == 1 then
+  for _, seg in ipairs(call('SMEMBERS', P .. 'ls:' .. lease)) do
+    give_back(seg, call('SMEMBERS', P .. 'lr:' .. lease .. ':' .. seg))
+  end
+end
+for i = 2, #ARGV, 2 do
+  local rows, pos = {}, 1
+  for j = 1, #ARGV[i + 1] / 4 do rows[j], pos = struct.unpack('<I4', ARGV[i + 1], pos) end
+  give_back(ARGV[i], rows)
+end
+return returned

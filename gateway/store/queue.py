@@ -1,0 +1,101 @@
+"""The queue's client: leasing work and what keeps the schedule. Settling is in ``settle``."""
+
+import struct
+from collections.abc import Sequence
+
+from gateway.core.work import Extended, Lease, LeasedRow, LeasedRun, SegmentSpec
+from gateway.store.client import StoreClient
+from gateway.store.keys import SHARDS, shard_key
+from gateway.store.settle import QueueSettlement, RetryRule
+from gateway.store.views import QueueViews
+
+__all__ = ["QueueClient", "RetryRule"]
+
+_RUN_VALUES = 11
+
+
+class QueueClient(QueueSettlement, QueueViews):
+    """All operations of the queue. Every method is one script or one read, and may be repeated.
+
+    Raises StoreUnavailable when the server does not answer, StoreFull when it is out of memory.
+    """
+
+    def __init__(self, redis: StoreClient) -> None:
+        super().__init__(redis)
+
+    async def enqueue(self, shard: str, spec: SegmentSpec) -> bool:
+        """Add a segment. True when it is new, False when it was there."""
+        await self._redis.execute_command("SADD", SHARDS, shard)
+        total = sum(struct.unpack(f"<{spec.rows}I", spec.tokens))
+        added = await self._run(
+            "enqueue",
+            shard,
+            spec.segment,
+            spec.job,
+            spec.tenant,
+            spec.model,
+            spec.endpoint,
+            repr(float(spec.weight)),
+            spec.window_ms,
+            spec.priority,
+            spec.input_ref,
+            spec.index_ref,
+            total,
+            spec.tokens,
+        )
+        return bool(added)
+
+    async def lease(
+        self,
+        shard: str,
+        worker: str,
+        max_rows: int,
+        max_tokens: int,
+        ttl_ms: int,
+        *,
+        quantum: int = 16,
+    ) -> Lease | None:
+        """Take at most ``max_rows`` rows of at most ``max_tokens``; None when nothing is ready.
+
+        At least one row is given even when it is over the token budget.
+        """
+        values = await self._run("lease", shard, worker, max_rows, max_tokens, ttl_ms, quantum)
+        if not values:
+            return None
+        runs = [_run_of(values[at : at + _RUN_VALUES]) for at in range(1, len(values), _RUN_VALUES)]
+        return Lease(values[0].decode(), shard, ttl_ms, tuple(runs))
+
+    async def extend(
+        self, shard: str, worker: str, ttl_ms: int, lease_ids: Sequence[str]
+    ) -> Extended:
+        """Keep leases for another ``ttl_ms``."""
+        alive, gone, stopped = await self._run("extend", shard, worker, ttl_ms, *lease_ids)
+        left = dict(zip(alive[::2], alive[1::2], strict=True))
+        return Extended(
+            {lease.decode(): int(ms) for lease, ms in left.items()},
+            tuple(lease.decode() for lease in gone),
+            tuple(segment.decode() for segment in stopped),
+        )
+
+    async def wait(self, shards: Sequence[str], timeout_s: float) -> None:
+        """Return when work may be ready in one of ``shards``, or after ``timeout_s``."""
+        keys = [shard_key(shard, "wake") for shard in shards]
+        await self._redis.execute_command("BLPOP", *keys, f"{timeout_s:.3f}")
+
+
+def _run_of(values: Sequence[bytes | int]) -> LeasedRun:
+    texts = [v.decode() if isinstance(v, bytes) else str(v) for v in values]
+    segment, job, tenant, model, endpoint, input_ref, index_ref, deadline, start, end, again = texts
+    retried = [LeasedRow(*map(int, item.split(":"))) for item in again.split(",") if item]
+    fresh = [LeasedRow(index) for index in range(int(start), int(end))]
+    return LeasedRun(
+        segment,
+        job,
+        tenant,
+        model,
+        endpoint,
+        input_ref,
+        index_ref,
+        int(deadline),
+        (*retried, *fresh),
+    )

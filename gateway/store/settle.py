@@ -1,0 +1,150 @@
+"""What becomes of leased rows: committed, given back, taken back, cancelled, finished."""
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.core.usage import Usage
+from gateway.core.work import (
+    Committed,
+    FinishClaim,
+    Nacked,
+    RowFailure,
+    RowOutcome,
+    SegmentStatus,
+)
+from gateway.store.client import StoreClient
+from gateway.store.scripts import run_script
+
+_MOST_U32 = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class RetryRule:
+    """Tries of a row. Delays are drawn below a bound that doubles from ``base_ms`` to ``cap_ms``.
+
+    A row is given up after ``max_tries`` failed tries, or after ``max_crashes`` crashed deliveries
+    of which the last two had it alone.
+    """
+
+    max_tries: int = 5
+    base_ms: int = 1000
+    cap_ms: int = 60_000
+    max_crashes: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Reaped:
+    """Leases that ran out, how many rows wait again, and rows whose deliveries are used up."""
+
+    leases: int
+    returned: int
+    dead: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """Segments whose retries became due, and segments whose deadline passed."""
+
+    promoted: int
+    expired: int
+
+
+class QueueSettlement:
+    """The settling half of the queue client."""
+
+    def __init__(self, redis: StoreClient) -> None:
+        self._redis = redis
+
+    async def _run(self, name: str, shard: str, *args: str | int | bytes) -> Any:
+        return await run_script(self._redis, name, shard, *args)
+
+    async def commit(
+        self, shard: str, lease_id: str, segment: str, outcomes: Sequence[RowOutcome], hour: str
+    ) -> Committed:
+        """Record results and meter them under ``hour``. The first commit of a row wins.
+
+        ``lease_id`` may be empty or gone: a late result counts as long as the row is not done.
+        """
+        answer = await self._run(
+            "commit",
+            shard,
+            lease_id,
+            segment,
+            hour,
+            _u32([outcome.index for outcome in outcomes]),
+            b"".join(_ref(outcome) for outcome in outcomes),
+            b"".join(_usage(outcome.usage) for outcome in outcomes),
+            "".join("1" if outcome.ok else "0" for outcome in outcomes),
+        )
+        return Committed(*answer)
+
+    async def nack(
+        self,
+        shard: str,
+        lease_id: str,
+        segment: str,
+        failures: Sequence[RowFailure],
+        retry: RetryRule,
+    ) -> Nacked:
+        """Give failed rows back for another try, as far as they have one left."""
+        rows = [v for f in failures for v in (f.index, int(f.kind), f.retry_after_ms)]
+        rule = (retry.max_tries, retry.base_ms, retry.cap_ms, retry.max_crashes)
+        requeued, exhausted = await self._run("nack", shard, lease_id, segment, *rule, *rows)
+        return Nacked(tuple(map(int, requeued)), tuple(map(int, exhausted)))
+
+    async def release(
+        self, shard: str, lease_id: str, rows: Mapping[str, Sequence[int]] | None = None
+    ) -> int:
+        """Give rows back untouched, or everything the lease holds. Returns how many wait again."""
+        if rows is not None and not rows:
+            return 0
+        parts = [v for segment, left in (rows or {}).items() for v in (segment, _u32(left))]
+        return int(await self._run("release", shard, lease_id, *parts))
+
+    async def reap(self, shard: str, max_leases: int, retry: RetryRule) -> Reaped:
+        """Take back what at most ``max_leases`` expired leases held."""
+        leases, returned, dead = await self._run("reap", shard, max_leases, retry.max_crashes)
+        pairs = zip(dead[::2], dead[1::2], strict=True)
+        return Reaped(leases, returned, tuple((seg.decode(), int(row)) for seg, row in pairs))
+
+    async def tick(self, shard: str, most: int, *, grace_ms: int = 3000) -> Ticked:
+        """Promote due retries, expire what is past its deadline, close what is past its grace."""
+        return Ticked(*await self._run("tick", shard, most, grace_ms))
+
+    async def cancel(
+        self, shard: str, segment: str, grace_ms: int
+    ) -> tuple[SegmentStatus, SegmentStatus] | None:
+        """Stop a segment; its state before and after. None when there is no such segment."""
+        states = await self._run("cancel", shard, segment, grace_ms)
+        if not states:
+            return None
+        before, after = (SegmentStatus(state.decode()) for state in states)
+        return before, after
+
+    async def finish_claim(self, shard: str, owner: str, ttl_ms: int) -> FinishClaim | None:
+        """Claim a segment whose final files are to be written, for ``ttl_ms``."""
+        claim = await self._run("finish_claim", shard, owner, ttl_ms)
+        if not claim:
+            return None
+        segment, job, tenant, fence = claim
+        return FinishClaim(segment.decode(), job.decode(), tenant.decode(), int(fence))
+
+    async def finish_commit(self, shard: str, segment: str, fence: int) -> bool:
+        """Make a segment terminal and free its rows. False when a newer fence was given out."""
+        return bool(await self._run("finish_commit", shard, segment, fence))
+
+
+def _u32(values: Sequence[int]) -> bytes:
+    return struct.pack(f"<{len(values)}I", *values)
+
+
+def _ref(outcome: RowOutcome) -> bytes:
+    ref = outcome.ref
+    return struct.pack("<IQI", ref.part, ref.offset, ref.length)
+
+
+def _usage(usage: Usage) -> bytes:
+    counts = (usage.prompt, usage.completion, usage.cached, usage.reasoning)
+    return struct.pack("<4I", *(min(count, _MOST_U32) for count in counts))
