@@ -49,9 +49,11 @@ def test_without_the_extra_there_is_no_torch(python: Path) -> None:
 def test_it_starts_and_serves(python: Path, tmp_path: Path, upstream: ScriptedUpstream) -> None:
     """With the embedded queue server, over HTTP, with nothing of this tree on its path."""
     command = [str(python.with_name("headway"))]
-    with headway(tmp_path, one_target(upstream.url), command=command) as running:
-        with running.client() as client:
-            body = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
-            answer = client.post("/chat/completions", json=body)
-            assert answer.status_code == 200, answer.text
-            assert client.get("/batches").status_code == 200
+    with (
+        headway(tmp_path, one_target(upstream.url), command=command) as running,
+        running.client() as client,
+    ):
+        body = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
+        answer = client.post("/chat/completions", json=body)
+        assert answer.status_code == 200, answer.text
+        assert client.get("/batches").status_code == 200

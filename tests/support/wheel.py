@@ -10,21 +10,20 @@ ROOT = Path(__file__).parents[2]
 
 def build_wheel(folder: Path) -> Path:
     """The wheel of this tree, built with the tools that are installed."""
-    pip(sys.executable, "wheel", "--no-deps", "--no-build-isolation", "-w", str(folder), str(ROOT))
+    pip("wheel", "--no-deps", "--no-build-isolation", "-w", str(folder), str(ROOT))
     (wheel,) = folder.glob("headway-*.whl")
     return wheel
 
 
 def empty_environment(folder: Path, wheel: Path, extra: str) -> Path:
     """A fresh virtual environment with the wheel and one extra; returns its Python."""
-    venv.create(folder, with_pip=True)
-    python = folder / "bin" / "python"
-    pip(str(python), "install", f"{wheel}[{extra}]")
-    return python
+    venv.create(folder, with_pip=False)
+    pip("--python", str(folder), "install", "--no-compile", f"{wheel}[{extra}]")
+    return folder / "bin" / "python"
 
 
-def pip(python: str, *argv: str) -> None:
+def pip(*argv: str) -> None:
     """Run pip; its output is shown only when it fails."""
-    command = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", *argv]
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", *argv]
     done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
     assert done.returncode == 0, done.stderr
