@@ -12,7 +12,7 @@ ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tupl
 
 
 class OneLine(logging.Formatter):
-    """An event is one line: line ends inside it are written as ``\\n``.
+    r"""An event is one line: line ends inside it are written as ``\\n``.
 
     Of an exception the types, places and our own messages are kept. The text of foreign
     exceptions is dropped, for it may quote a request.

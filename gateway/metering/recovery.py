@@ -1,0 +1,148 @@
+"""Journal files that no process writes any more: taken over, completed, kept, removed."""
+
+import contextlib
+import fcntl
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from gateway.core.usage import Usage
+from gateway.metering.counter import estimate_tokens
+from gateway.metering.journal import SUFFIX, file_name
+from gateway.metering.record import (
+    CallIntent,
+    CallOutcome,
+    CallRecord,
+    CallStatus,
+    intent_from_json,
+)
+
+log = logging.getLogger(__name__)
+
+SHIPPED = "shipped"
+_NOTHING_SENT = 0
+_DAY_SECONDS = 86400.0
+
+
+def journal_files(folder: Path) -> list[Path]:
+    """Journal files that are not shipped yet, in their order."""
+    return sorted(folder.glob(f"*{SUFFIX}"))
+
+
+@contextlib.contextmanager
+def taken(path: Path) -> Iterator[bool]:
+    """Hold a journal file; False when a process still writes it, or it is gone."""
+    try:
+        handle = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        yield False
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Between open and lock another process may have shipped it and moved it away.
+        yield path.exists()
+    except BlockingIOError:
+        yield False
+    finally:
+        os.close(handle)
+
+
+def lines_from(path: Path, offset: int, most: int) -> list[tuple[int, dict[str, Any]]]:
+    """Whole lines from ``offset`` on, about ``most`` bytes, each with the offset of its end.
+
+    A line that cannot be read (torn by a crash) is skipped.
+    """
+    with path.open("rb") as file:
+        file.seek(offset)
+        text = file.read(most)
+        if text and not text.endswith(b"\n"):
+            text += file.readline()
+    found: list[tuple[int, dict[str, Any]]] = []
+    for line in text.splitlines(keepends=True):
+        if not line.endswith(b"\n"):
+            break
+        offset += len(line)
+        with contextlib.suppress(orjson.JSONDecodeError):
+            found.append((offset, orjson.loads(line)))
+    return found
+
+
+def complete(path: Path) -> int:
+    """Close the calls that a dead process left open in the file we hold; returns how many.
+
+    Such a call is ``interrupted``; its prompt is estimated, its completion lies between 0 and
+    the record's ``bound``. Its end is the last sign of life of the process. Safe to repeat.
+    """
+    still_open, ended, torn = _open_calls(path)
+    if ended or _has_next(path):
+        return 0
+    last_sign = path.stat().st_mtime
+    records = [_interrupted(intent, last_sign) for intent in still_open]
+    text = b"".join(orjson.dumps(r.to_json()) + b"\n" for r in records)
+    with path.open("ab") as file:
+        file.write((b"\n" if torn else b"") + text + orjson.dumps({"end": None}) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    if records:
+        log.warning("%d calls of a process that died are recorded as interrupted", len(records))
+    return len(records)
+
+
+def keep(path: Path) -> None:
+    """Move a file whose records are all shipped to where records are kept."""
+    folder = path.parent / SHIPPED
+    folder.mkdir(exist_ok=True)
+    path.rename(folder / path.name)
+
+
+def sweep(folder: Path, now: float, days: float) -> int:
+    """Remove shipped files that were last written over ``days`` days ago; returns how many."""
+    old = [
+        path
+        for path in (folder / SHIPPED).glob(f"*{SUFFIX}")
+        if path.stat().st_mtime < now - days * _DAY_SECONDS
+    ]
+    unnamed = [p for p in folder.glob("*.new") if p.stat().st_mtime < now - _DAY_SECONDS]
+    for path in [*old, *unnamed]:
+        path.unlink(missing_ok=True)
+    return len(old)
+
+
+def read_records(folder: Path) -> Iterator[CallRecord]:
+    """Every record that is kept on this machine, file by file. For operators, not the hot path."""
+    for path in [*journal_files(folder / SHIPPED), *journal_files(folder)]:
+        with contextlib.suppress(FileNotFoundError):
+            for _, line in lines_from(path, 0, path.stat().st_size):
+                if "close" in line:
+                    yield CallRecord.from_json(line)
+
+
+def _open_calls(path: Path) -> tuple[list[CallIntent], bool, bool]:
+    """Open calls, whether the file was ended, whether its last line is torn."""
+    size = path.stat().st_size
+    found: dict[str, CallIntent] = {}
+    ended = False
+    whole = 0
+    for whole, line in lines_from(path, 0, size):  # noqa: B007 - the last offset is wanted
+        if "open" in line:
+            found[line["open"]] = intent_from_json(line)
+        elif "close" in line:
+            found.pop(line["close"], None)
+        ended = "end" in line
+    return list(found.values()), ended, whole < size
+
+
+def _has_next(path: Path) -> bool:
+    journal, number, _ = path.name.split(".")
+    following = file_name(journal, int(number) + 1)
+    return (path.parent / following).exists() or (path.parent / SHIPPED / following).exists()
+
+
+def _interrupted(intent: CallIntent, ended_at: float) -> CallRecord:
+    usage = Usage(estimate_tokens(intent.prompt_bytes), 0, estimated=True)
+    outcome = CallOutcome(CallStatus.INTERRUPTED, _NOTHING_SENT, usage, ended_at)
+    return CallRecord(intent, outcome, bound=intent.max_completion)

@@ -1,0 +1,125 @@
+"""Shipped totals: hours of tenants, each a hash of lane, model, key and status."""
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, Final
+from urllib.parse import quote, unquote
+
+from redis.asyncio import Redis  # noqa: TC002 - read at run time by those who inspect signatures
+from redis.exceptions import RedisError, ResponseError
+
+from gateway.core.errors import StoreUnavailable
+
+_KEEP_SECONDS: Final = 400 * 86400
+_TENANTS: Final = "gw:usage-tenants"
+FIGURES: Final = ("requests", "prompt", "completion", "cached", "reasoning", "estimated")
+
+Deltas = Mapping[str, Mapping[str, int]]
+"""Hour (``2026113005``, UTC) → field (see ``field_name``) → amount to add."""
+
+
+@dataclass(frozen=True, slots=True)
+class TotalsRow:
+    """One sum. ``estimated`` counts the requests whose usage is an estimate."""
+
+    tenant: str
+    hour: str
+    lane: str
+    model: str
+    key_id: str
+    status: str
+    requests: int = 0
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    reasoning: int = 0
+    estimated: int = 0
+
+
+def field_name(lane: str, model: str, key_id: str, status: str, figure: str) -> str:
+    """The hash field of one figure."""
+    return "|".join((lane, quote(model), quote(key_id), status, figure))
+
+
+class UsageTotals:
+    """Reads and adds to the totals. Every method raises StoreUnavailable when Redis is away."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        text = files("gateway.store").joinpath("lua", "usage_ship.lua").read_text()
+        self._ship = redis.register_script(text)
+        self._known: set[str] = set()
+
+    async def ship(self, tenant: str, file: str, since: int, until: int, deltas: Deltas) -> int:
+        """Count bytes ``since`` to ``until`` of a journal file; ``deltas`` are their sums.
+
+        Returns the mark the store had. When it is not ``since`` nothing was added: those bytes
+        up to the mark are counted already.
+        """
+        keys = [_marks(tenant), *(_hour_key(tenant, hour) for hour in deltas)]
+        arguments: list[str | int] = [file, since, until, _KEEP_SECONDS]
+        for fields in deltas.values():
+            arguments.append(len(fields))
+            for name, amount in fields.items():
+                arguments += [name, amount]
+        with _store_errors():
+            if tenant not in self._known:
+                await self._redis.sadd(_TENANTS, tenant)
+                self._known.add(tenant)
+            return int(await self._ship(keys=keys, args=arguments))
+
+    async def forget(self, tenant: str, file: str) -> None:
+        """Drop the mark of a file that will never be shipped again."""
+        with _store_errors():
+            await self._redis.hdel(_marks(tenant), file)
+
+    async def tenants(self) -> list[str]:
+        """Tenants that ever had a record."""
+        with _store_errors():
+            return sorted(_text(name) for name in await self._redis.smembers(_TENANTS))
+
+    async def rows(self, tenant: str, hours: Iterable[str]) -> list[TotalsRow]:
+        """Sums of the given hours, one row per hour, lane, model, key and status."""
+        wanted = list(hours)
+        found: list[TotalsRow] = []
+        with _store_errors():
+            async with self._redis.pipeline(transaction=False) as pipe:
+                for hour in wanted:
+                    pipe.hgetall(_hour_key(tenant, hour))
+                for hour, fields in zip(wanted, await pipe.execute(), strict=True):
+                    found += _rows(tenant, hour, fields)
+        return found
+
+
+@contextlib.contextmanager
+def _store_errors() -> Iterator[None]:
+    try:
+        yield
+    except ResponseError:
+        raise
+    except (RedisError, OSError) as error:
+        raise StoreUnavailable("the store does not answer") from error
+
+
+def _rows(tenant: str, hour: str, fields: Mapping[Any, Any]) -> Iterator[TotalsRow]:
+    sums: dict[tuple[str, ...], dict[str, int]] = {}
+    for name, amount in fields.items():
+        *group, figure = _text(name).split("|")
+        sums.setdefault(tuple(group), {})[figure] = int(amount)
+    for (lane, model, key_id, status), figures in sorted(sums.items()):
+        known = {name: figures.get(name, 0) for name in FIGURES}
+        yield TotalsRow(tenant, hour, lane, unquote(model), unquote(key_id), status, **known)
+
+
+def _marks(tenant: str) -> str:
+    return f"gw:{{t:{quote(tenant)}}}:journals"
+
+
+def _hour_key(tenant: str, hour: str) -> str:
+    return f"gw:{{t:{quote(tenant)}}}:usage:{hour}"
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
