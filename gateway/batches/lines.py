@@ -4,7 +4,6 @@ An answer of the target with a status is a ``response``; everything else is an `
 """
 
 import hashlib
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,10 +24,6 @@ _LONGEST_TEXT = 1024
 _FAILURES = range(400, 600)
 _SERVER_FAULT = 500
 _BAD_GATEWAY = 502
-_FORM = re.compile(
-    rb'\{"id":"batch_req_[0-9a-f]+","custom_id":"(?:[^"\\]|\\.)*","response":'
-    rb'(?:null|\{"status_code":(\d+)),'
-)
 
 
 def success_line(custom_id: str, status: int, request_id: str, body: Mapping[str, Any]) -> bytes:
@@ -56,12 +51,6 @@ def unexecuted_line(job: str, place: int, custom_id: str, code: str) -> bytes:
     digest = hashlib.sha256(f"{job}/{place}".encode()).hexdigest()[:24]
     error = {"code": code, "message": MESSAGES.get(code, code)}
     return _line(custom_id, None, error, f"batch_req_{digest}")
-
-
-def is_output_line(line: bytes) -> bool:
-    """Whether a line made here belongs to the output file."""
-    match = _FORM.match(line)
-    return match is not None and match[1] is not None and match[1].startswith(b"2")
 
 
 def _line(

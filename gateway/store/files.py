@@ -27,7 +27,11 @@ _REMEMBERED = 50_000
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """One file. Times are Unix seconds; ``filename`` is what the client called it, for show."""
+    """One file.
+
+    Times are Unix seconds; ``filename`` is what the client called it, for show; ``sha256`` is
+    known for uploads.
+    """
 
     id: str
     tenant: str
@@ -36,7 +40,7 @@ class FileRecord:
     filename: str
     purpose: str
     expires_at: int | None
-    sha256: str
+    sha256: str | None
 
     def to_openai(self) -> dict[str, Any]:
         """The File object."""

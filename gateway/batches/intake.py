@@ -1,0 +1,175 @@
+"""From ``validating`` to ``in_progress`` or ``failed``: done by dispatchers, one at a time each.
+
+A claim in Redis lasts a minute and is held on to while the child process works. When a
+dispatcher dies another claims the batch again and comes to the same result: the file does not
+change, segment names are fixed, and enqueuing a segment twice changes nothing.
+"""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from gateway.batches.ingest import IngestRequest, Summary
+from gateway.batches.ordering import tokens_column
+from gateway.batches.service import stop_segments
+from gateway.batches.states import at, before
+from gateway.core.clock import Clock
+from gateway.core.errors import HeadwayError
+from gateway.core.launch import launch_argv
+from gateway.core.work import SegmentSpec
+from gateway.schemas.batch import BatchStatus, Counts
+from gateway.store.batch_record import BatchFacts, BatchRecord, Change, PlannedSegment
+from gateway.store.batches import BatchStore, index_name, input_name
+from gateway.store.blobs import LocalBlobs
+from gateway.store.keys import shard_of
+from gateway.store.queue import QueueClient
+
+log = logging.getLogger(__name__)
+
+CLAIM_MS = 60_000
+_HOLD_SECONDS = 15.0
+_POLL_SECONDS = 0.2
+_ERROR_PAUSE = 1.0
+
+
+class Intake:
+    """Claims batches that wait for validation and gets them into the queue."""
+
+    def __init__(
+        self,
+        batches: BatchStore,
+        blobs: LocalBlobs,
+        queue: QueueClient,
+        models: Collection[str],
+        clock: Clock,
+    ) -> None:
+        self._batches = batches
+        self._blobs = blobs
+        self._queue = queue
+        self._models = frozenset(models)
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Take batches until cancelled; a fault of one batch or of the store is no end."""
+        while True:
+            try:
+                if not await self.step():
+                    await asyncio.sleep(_POLL_SECONDS)
+            except Exception:
+                log.exception("intake waits")
+                await asyncio.sleep(_ERROR_PAUSE)
+
+    async def step(self) -> bool:
+        """Take one batch as far as it goes; False when none waits."""
+        batch_id = await self._batches.claim_intake(CLAIM_MS)
+        if batch_id is None:
+            return False
+        holder = asyncio.create_task(self._hold(batch_id))
+        try:
+            await self._take(batch_id)
+        finally:
+            holder.cancel()
+            with suppress(asyncio.CancelledError):
+                await holder
+        await self._batches.end_intake(batch_id)
+        return True
+
+    async def _take(self, batch_id: str) -> None:
+        record = await self._batches.load(batch_id)
+        if record is not None and record.status is BatchStatus.VALIDATING:
+            record = await self._validate(record)
+        if record is not None and record.status is BatchStatus.IN_PROGRESS:
+            await self._enqueue(record)
+            # a cancel may have come between: either it saw the segments or we see it
+            record = await self._batches.load(batch_id)
+        if record is not None and record.status is BatchStatus.CANCELLING:
+            await self._cancel(record)
+
+    async def _validate(self, record: BatchRecord) -> BatchRecord | None:
+        summary = await self._run_child(record.facts)
+        if summary.errors:
+            to, change = BatchStatus.FAILED, self._failure(summary)
+        else:
+            to = BatchStatus.IN_PROGRESS
+            segments = tuple(
+                PlannedSegment(f"{record.id}.{place}", planned.model, planned.rows)
+                for place, planned in enumerate(summary.segments)
+            )
+            change = Change({at(to): self._now()}, segments, counts=Counts(summary.rows))
+        await self._batches.move(record.id, before(to), to, change)
+        after = await self._batches.load(record.id)
+        if after is not None and after.status is BatchStatus.FAILED:
+            await self._batches.save_final(record.id)
+            await self._batches.remove_work(record.id, 0)
+        return after
+
+    def _failure(self, summary: Summary) -> Change:
+        return Change({at(BatchStatus.FAILED): self._now()}, errors=summary.errors)
+
+    async def _enqueue(self, record: BatchRecord) -> None:
+        facts = record.facts
+        for segment in record.segments:
+            index = await self._blobs.read(index_name(segment.segment))
+            spec = SegmentSpec(
+                segment=segment.segment,
+                job=record.id,
+                tenant=facts.tenant,
+                model=segment.model,
+                tokens=tokens_column(index),
+                window_ms=max(1, int(1000 * (facts.expires_at - self._clock.now()))),
+                input_ref=input_name(record.id),
+                index_ref=index_name(segment.segment),
+                endpoint=facts.endpoint,
+                weight=facts.weight,
+            )
+            await self._queue.enqueue(shard_of(segment.model), spec)
+        log.info("%s: %d segments enqueued", record.id, len(record.segments))
+
+    async def _cancel(self, record: BatchRecord) -> None:
+        """Cancelled before it ran: at its end now. Else its segments are closed by the queue."""
+        if record.segments:
+            await self._enqueue(record)  # one that was lost is closed too, and gets its lines
+            await stop_segments(record, self._queue)
+            return
+        to = BatchStatus.CANCELLED
+        await self._batches.move(record.id, before(to), to, Change({at(to): self._now()}))
+        await self._batches.save_final(record.id)
+        await self._batches.remove_work(record.id, 0)
+
+    async def _hold(self, batch_id: str) -> None:
+        while True:
+            await asyncio.sleep(_HOLD_SECONDS)
+            with suppress(HeadwayError):
+                await self._batches.hold_intake(batch_id, CLAIM_MS)
+
+    async def _run_child(self, facts: BatchFacts) -> Summary:
+        models = self._models if facts.models is None else self._models & set(facts.models)
+        source = self._blobs.path(input_name(facts.id))
+        request = IngestRequest(
+            str(source), str(source.parent), facts.endpoint, tuple(sorted(models))
+        )
+        argv = [sys.executable, "-m", "gateway.batches.ingest"]
+        return Summary.from_json(await _output(launch_argv(argv), request.to_json()))
+
+    def _now(self) -> int:
+        return int(self._clock.now())
+
+
+async def _output(argv: Sequence[str | Path], given: bytes) -> bytes:
+    """Standard output of a child that must succeed; it does not outlive this call."""
+    child = await asyncio.create_subprocess_exec(
+        *argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        printed, _ = await child.communicate(given)
+    except asyncio.CancelledError:
+        with suppress(ProcessLookupError):
+            child.kill()
+        await child.wait()
+        raise
+    if child.returncode != 0:
+        raise HeadwayError(f"The ingest process ended with {child.returncode}.")
+    return printed

@@ -1,0 +1,111 @@
+"""The lines of a closed segment: results from the part files, and a line for each row not run."""
+
+import asyncio
+import struct
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import orjson
+
+from gateway.batches.lines import unexecuted_line
+from gateway.batches.ordering import ROW
+from gateway.store.blobs import BlobWriter, LocalBlobs
+from gateway.store.parts import PartReader
+
+_LINES_AT_ONCE = 256
+_REF = struct.Struct("<IQI")
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedSegment:
+    """What there is of a segment that takes no more results.
+
+    ``done`` and ``good`` have one bit per row, highest bit first, and may be short; ``refs`` has a
+    packed PartRef per row; ``code`` is the error code of rows that were not run.
+    """
+
+    job: str
+    segment: str
+    source: Path
+    index: bytes
+    done: bytes
+    good: bytes
+    refs: bytes
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How many lines went to each file."""
+
+    output: int
+    error: int
+
+
+async def write_lines(
+    blobs: LocalBlobs, closed: ClosedSegment, output_name: str, error_name: str
+) -> Written:
+    """Write the two files; one without lines is not made. Raises NotFound when a part is gone."""
+    files = {True: _Lines(blobs, output_name), False: _Lines(blobs, error_name)}
+    with ExitStack() as stack:
+        reader = PartReader(blobs.root, closed.job)
+        stack.callback(reader.close)
+        lines = _lines(closed, reader)
+        try:
+            while some := await asyncio.to_thread(lambda: list(islice(lines, _LINES_AT_ONCE))):
+                for ok, file in files.items():
+                    await file.add([line for good, line in some if good is ok])
+            for file in files.values():
+                await file.finish()
+        finally:
+            for file in files.values():
+                await file.abort()
+    return Written(files[True].count, files[False].count)
+
+
+class _Lines:
+    """A file that exists only if it has lines."""
+
+    def __init__(self, blobs: LocalBlobs, name: str) -> None:
+        self._blobs = blobs
+        self._name = name
+        self._writer: BlobWriter | None = None
+        self.count = 0
+
+    async def add(self, lines: list[bytes]) -> None:
+        if not lines:
+            return
+        if self._writer is None:
+            self._writer = await self._blobs.create(self._name)
+        await self._writer.write(b"".join(lines))
+        self.count += len(lines)
+
+    async def finish(self) -> None:
+        if self._writer is not None:
+            await self._writer.finish()
+
+    async def abort(self) -> None:
+        if self._writer is not None:
+            await self._writer.abort()
+
+
+def _lines(closed: ClosedSegment, reader: PartReader) -> Iterator[tuple[bool, bytes]]:
+    """(belongs to the output file, line) of every row once, in the order of the input."""
+    rows = list(ROW.iter_unpack(closed.index))
+    with closed.source.open("rb") as source:
+        for place in sorted(range(len(rows)), key=lambda at: rows[at][0]):
+            if _bit(closed.done, place):
+                ref = _REF.unpack_from(closed.refs, place * _REF.size)
+                yield _bit(closed.good, place), reader.read(*ref)
+            else:
+                source.seek(rows[place][0])
+                custom_id = orjson.loads(source.read(rows[place][1]))["custom_id"]
+                yield False, unexecuted_line(closed.segment, place, custom_id, closed.code)
+
+
+def _bit(bits: bytes, place: int) -> bool:
+    at = place >> 3
+    return at < len(bits) and bool(bits[at] & (0x80 >> (place & 7)))

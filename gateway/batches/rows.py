@@ -1,0 +1,67 @@
+"""Rows of leased runs, read from the input file by the index of their segment."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from gateway.batches.ordering import ROW
+from gateway.core.work import LeasedRun
+from gateway.store.batches import index_name, input_name, job_of
+from gateway.store.blobs import BlobStore
+
+_CACHED_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRow:
+    """One request. ``index`` is its place in the segment; ``body`` is its JSON as UTF-8."""
+
+    index: int
+    custom_id: str
+    method: str
+    url: str
+    body: bytes
+
+
+class RowSource:
+    """Reads rows; remembers the indexes of the segments used last, up to 64 MiB of them."""
+
+    def __init__(self, blobs: BlobStore) -> None:
+        self._blobs = blobs
+        self._indexes: OrderedDict[str, bytes] = OrderedDict()
+
+    async def read(self, run: LeasedRun) -> list[BatchRow]:
+        """The rows of ``run``, in its order. Raises NotFound when the files are gone."""
+        indices = [row.index for row in run.rows]
+        return await self._rows(run.input_ref, run.index_ref, indices)
+
+    async def custom_ids(self, segment: str, indices: Sequence[int]) -> dict[int, str]:
+        """The ids of rows that are not in a lease, such as dead ones."""
+        rows = await self._rows(input_name(job_of(segment)), index_name(segment), indices)
+        return {row.index: row.custom_id for row in rows}
+
+    async def _rows(self, source: str, index: str, indices: Sequence[int]) -> list[BatchRow]:
+        table = await self._index(index)
+        ranges = [ROW.unpack_from(table, place * ROW.size)[:2] for place in indices]
+        lines = await self._blobs.read_ranges(source, ranges)
+        return await asyncio.to_thread(_parsed, indices, lines)
+
+    async def _index(self, name: str) -> bytes:
+        if name not in self._indexes:
+            self._indexes[name] = await self._blobs.read(name)
+            while sum(map(len, self._indexes.values())) > _CACHED_BYTES and len(self._indexes) > 1:
+                self._indexes.popitem(last=False)
+        self._indexes.move_to_end(name)
+        return self._indexes[name]
+
+
+def _parsed(indices: Sequence[int], lines: Sequence[bytes]) -> list[BatchRow]:
+    rows = []
+    for index, line in zip(indices, lines, strict=True):
+        request = orjson.loads(line)
+        body = orjson.dumps(request["body"])
+        rows.append(BatchRow(index, request["custom_id"], request["method"], request["url"], body))
+    return rows

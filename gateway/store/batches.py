@@ -1,0 +1,216 @@
+"""Batches: manifest on disk first, record in Redis, final state on disk again.
+
+Disk (``jobs/<id>/``): ``manifest.json`` (facts), ``input`` (a second name of the input file, so
+that deleting the file does not hurt the batch), ``cancel`` (cancel was accepted), ``state.json``
+(final state). Redis: a hash per batch, a sorted set per tenant for listing, one of batches that
+wait for validation. Whatever Redis loses is put back from disk.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from gateway.core.errors import NotFound
+from gateway.schemas.batch import BatchStatus
+from gateway.store.batch_record import (
+    BatchFacts,
+    BatchRecord,
+    Change,
+    SegmentEnd,
+    closed_field,
+    first_fields,
+)
+from gateway.store.blobs import BlobStore
+from gateway.store.job_commands import IdempotencyClaim, JobCommands
+
+_JOBS = "jobs/"
+_KINDS = ("output", "error")
+
+
+class BatchStore:
+    """All batches. Raises StoreUnavailable when Redis does not answer."""
+
+    def __init__(self, commands: JobCommands, blobs: BlobStore) -> None:
+        self._commands = commands
+        self._blobs = blobs
+
+    async def claim_key(self, tenant: str, key: str, claim: IdempotencyClaim) -> IdempotencyClaim:
+        """The claim that holds an idempotency key for 24 h: ``claim`` or an earlier one."""
+        return await self._commands.claim_key(tenant, key, claim)
+
+    async def create(self, facts: BatchFacts, input_blob: str) -> BatchRecord:
+        """Write a batch: input link, manifest, record, intake. Doing it again is harmless."""
+        await self._commands.ping()
+        await self._blobs.copy(input_blob, input_name(facts.id))
+        await self._blobs.put(_name(facts.id, "manifest.json"), facts.to_json())
+        fields = first_fields(facts)
+        await self._commands.add(facts.id, facts.tenant, fields)
+        await self.ask_intake(facts)
+        return BatchRecord.from_fields(fields)
+
+    async def get(self, tenant: str, batch_id: str) -> BatchRecord:
+        """The record. Raises NotFound for unknown and foreign ids."""
+        record = await self.load(batch_id) if _is_id(batch_id) else None
+        if record is None or record.facts.tenant != tenant:
+            raise NotFound(f"No such Batch object: {batch_id[:64]}", param="id")
+        return record
+
+    async def load(self, batch_id: str) -> BatchRecord | None:
+        """The record as Redis has it; if it has none, the final state from disk."""
+        fields = await self._commands.fields(batch_id)
+        if fields:
+            return BatchRecord.from_fields(fields)
+        return await self.durable(batch_id)
+
+    async def durable(self, batch_id: str) -> BatchRecord | None:
+        """The final state on disk; None while the batch has not ended."""
+        fields = await self._final_fields(batch_id)
+        return BatchRecord.from_fields(fields) if fields else None
+
+    async def settled_or_live(self, batch_id: str) -> BatchRecord | None:
+        """The record; a final state on disk wins and is put back into Redis if that lost it."""
+        fields = await self._final_fields(batch_id)
+        if not fields:
+            return await self.load(batch_id)
+        record = await self.load(batch_id)
+        if record is None or not record.ended:
+            await self._commands.set_fields(batch_id, fields)
+        return BatchRecord.from_fields(fields)
+
+    async def page(
+        self, tenant: str, limit: int, after: str | None
+    ) -> tuple[list[BatchRecord], bool]:
+        """Newest first, and whether more follow."""
+        ids = await self._commands.page(tenant, limit + 1, after)
+        records = [await self.load(batch_id) for batch_id in ids[:limit]]
+        return [record for record in records if record is not None], len(ids) > limit
+
+    async def move(
+        self, batch_id: str, allowed: Sequence[BatchStatus], to: BatchStatus, change: Change
+    ) -> BatchStatus | None:
+        """Enter ``to`` if the batch is in one of ``allowed``; the state before, None if unknown.
+
+        It was moved exactly when the answer is one of ``allowed``.
+        """
+        before = await self._commands.move(batch_id, allowed, to, change.to_fields())
+        return BatchStatus(before) if before else None
+
+    async def close_segment(self, batch_id: str, segment: str, end: SegmentEnd) -> None:
+        """Note that the files of ``segment`` are written."""
+        await self._commands.set_fields(batch_id, closed_field(segment, end))
+
+    async def mark_cancel(self, batch_id: str, at: int) -> None:
+        """Make a cancel accepted at ``at`` durable."""
+        await self._blobs.put(_name(batch_id, "cancel"), str(at).encode())
+
+    async def save_final(self, batch_id: str) -> None:
+        """Make the final state durable. Only for a batch that has ended."""
+        fields = await self._commands.fields(batch_id)
+        if fields:
+            await self._blobs.put(_name(batch_id, "state.json"), orjson.dumps(fields))
+
+    async def remove_work(self, batch_id: str, segments: int) -> None:
+        """Delete what only a running batch needs: parts, indexes, lines, input link."""
+        await self._blobs.delete(_name(batch_id, "parts/"))
+        names = [input_name(batch_id), *(merged_name(batch_id, kind) for kind in _KINDS)]
+        for place in range(segments):
+            segment = f"{batch_id}.{place}"
+            names += [index_name(segment), *(lines_name(segment, kind) for kind in _KINDS)]
+        for name in names:
+            await self._blobs.delete(name)
+
+    async def ask_intake(self, facts: BatchFacts) -> None:
+        """Let a dispatcher validate the batch, oldest first."""
+        await self._commands.ask_intake(facts.id, facts.created_at * 1000)
+
+    async def claim_intake(self, ttl_ms: int) -> str | None:
+        """Claim a batch that waits for validation."""
+        return await self._commands.claim_intake(ttl_ms)
+
+    async def hold_intake(self, batch_id: str, ttl_ms: int) -> None:
+        """Keep a claim for another ``ttl_ms``."""
+        await self._commands.claim_intake(ttl_ms, batch_id)
+
+    async def end_intake(self, batch_id: str) -> None:
+        """The batch is validated and enqueued, failed, or cancelled."""
+        await self._commands.end_intake(batch_id)
+
+    async def all_ids(self) -> list[str]:
+        """Every batch that has a folder on disk."""
+        names = await self._blobs.list(_JOBS)
+        return [name[len(_JOBS) : -1] for name in names if name.endswith("/")]
+
+    async def known(self, batch_id: str) -> bool:
+        """Whether Redis has the record."""
+        return await self._commands.exists(batch_id)
+
+    async def fresh_epoch(self) -> bool:
+        """Whether Redis is new to us: it was empty, or lost everything, since the last call."""
+        return await self._commands.start_epoch()
+
+    async def is_final(self, batch_id: str) -> bool:
+        """Whether the final state is on disk."""
+        return await self._blobs.size(_name(batch_id, "state.json")) is not None
+
+    async def put_back(self, batch_id: str) -> BatchRecord | None:
+        """Restore what Redis lost; a batch that had not ended is validated and run again."""
+        try:
+            facts = BatchFacts.from_json(await self._blobs.read(_name(batch_id, "manifest.json")))
+        except NotFound:
+            return None
+        final = await self._final_fields(batch_id)
+        fields = final or first_fields(facts) | await self._cancel_fields(batch_id)
+        await self._commands.add(facts.id, facts.tenant, fields)
+        if not final:
+            await self.ask_intake(facts)
+        return BatchRecord.from_fields(fields)
+
+    async def _final_fields(self, batch_id: str) -> dict[str, str]:
+        try:
+            content: Any = orjson.loads(await self._blobs.read(_name(batch_id, "state.json")))
+        except NotFound:
+            return {}
+        return {str(name): str(text) for name, text in content.items()}
+
+    async def _cancel_fields(self, batch_id: str) -> dict[str, str]:
+        try:
+            at = (await self._blobs.read(_name(batch_id, "cancel"))).decode()
+        except NotFound:
+            return {}
+        return {"status": str(BatchStatus.CANCELLING), "cancelling_at": at}
+
+
+def job_of(segment: str) -> str:
+    """The batch a segment belongs to."""
+    return segment.rpartition(".")[0]
+
+
+def input_name(batch_id: str) -> str:
+    """Blob name of the input as the batch keeps it."""
+    return _name(batch_id, "input")
+
+
+def index_name(segment: str) -> str:
+    """Blob name of a segment's index."""
+    batch_id, _, place = segment.rpartition(".")
+    return _name(batch_id, f"index-{place}")
+
+
+def lines_name(segment: str, kind: str) -> str:
+    """Blob name of the lines of a closed segment; ``kind`` is ``output`` or ``error``."""
+    batch_id, _, place = segment.rpartition(".")
+    return _name(batch_id, f"{kind}-{place}.jsonl")
+
+
+def merged_name(batch_id: str, kind: str) -> str:
+    """Blob name of the lines of all segments together."""
+    return _name(batch_id, f"{kind}.jsonl")
+
+
+def _name(batch_id: str, rest: str) -> str:
+    return f"{_JOBS}{batch_id}/{rest}"
+
+
+def _is_id(batch_id: str) -> bool:
+    return batch_id.startswith("batch_") and batch_id[6:].isalnum() and batch_id.isascii()

@@ -1,0 +1,135 @@
+"""Redis commands of batch records: their keys, and one method per command."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from redis.exceptions import NoScriptError
+
+from gateway.store.client import StoreClient
+
+_IDEMPOTENCY_SECONDS = 86_400
+_INTAKE = "gw:{sys}:intake"
+_EPOCH = "gw:{sys}:epoch"
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyClaim:
+    """Which batch an idempotency key stands for, and the digest of the request it came with."""
+
+    batch_id: str
+    digest: str
+
+
+class JobCommands:
+    """The keys.
+
+    ``gw:{<batch>}:job`` hash: the flat form of the record.
+    ``gw:{t:<tenant>}:jobs`` zset: batches, all of score 0, as ids are in order of creation.
+    ``gw:{t:<tenant>}:idem:<digest>`` text: batch and digest of the request.
+    ``gw:{sys}:intake`` zset: batch -> ms at which it may be claimed.
+    ``gw:{sys}:epoch`` text: absent when everything was lost.
+    """
+
+    def __init__(self, redis: StoreClient) -> None:
+        self._redis = redis
+        self._add = _Script("job_add")
+        self._move = _Script("job_move")
+        self._claim = _Script("job_claim")
+
+    async def ping(self) -> None:
+        """Raise StoreUnavailable when Redis does not answer."""
+        await self._do("PING")
+
+    async def claim_key(self, tenant: str, key: str, claim: IdempotencyClaim) -> IdempotencyClaim:
+        """Take an idempotency key, or see who has it."""
+        name = f"gw:{{t:{tenant}}}:idem:{hashlib.sha256(key.encode()).hexdigest()}"
+        value = f"{claim.batch_id} {claim.digest}"
+        taken = await self._do("SET", name, value, "NX", "GET", "EX", _IDEMPOTENCY_SECONDS)
+        return claim if taken is None else IdempotencyClaim(*_text(taken).split(" "))
+
+    async def add(self, batch_id: str, tenant: str, fields: Mapping[str, str]) -> None:
+        """Write the record unless it is there, and list it."""
+        await self._add.run(self._redis, _job_key(batch_id), *_flat(fields))
+        await self._do("ZADD", _tenant_key(tenant), 0, batch_id)
+
+    async def exists(self, batch_id: str) -> bool:
+        """Whether there is a record."""
+        return bool(await self._do("EXISTS", _job_key(batch_id)))
+
+    async def fields(self, batch_id: str) -> dict[str, str]:
+        """The flat form; empty when there is no record."""
+        found = await self._do("HGETALL", _job_key(batch_id))
+        return {_text(name): _text(value) for name, value in found.items()}
+
+    async def set_fields(self, batch_id: str, fields: Mapping[str, str]) -> None:
+        """Write fields as they are."""
+        await self._do("HSET", _job_key(batch_id), *_flat(fields))
+
+    async def page(self, tenant: str, limit: int, after: str | None) -> list[str]:
+        """Ids, newest first."""
+        start = f"({after}" if after else "+"
+        key = _tenant_key(tenant)
+        found = await self._do("ZREVRANGEBYLEX", key, start, "-", "LIMIT", 0, limit)
+        return [_text(batch_id) for batch_id in found]
+
+    async def move(
+        self, batch_id: str, allowed: Sequence[str], to: str, fields: Mapping[str, str]
+    ) -> str:
+        """Enter ``to`` from one of ``allowed``; the state before, empty when there is no record."""
+        states = f",{','.join(allowed)},"
+        arguments = (_job_key(batch_id), states, str(to), *_flat(fields))
+        return _text(await self._move.run(self._redis, *arguments))
+
+    async def ask_intake(self, batch_id: str, at_ms: int) -> None:
+        """Make the batch claimable from ``at_ms`` on."""
+        await self._do("ZADD", _INTAKE, at_ms, batch_id)
+
+    async def claim_intake(self, ttl_ms: int, held: str = "") -> str | None:
+        """Claim the batch that waited longest, or hold on to ``held``."""
+        claimed = await self._claim.run(self._redis, _INTAKE, str(ttl_ms), held)
+        return None if claimed is None else _text(claimed)
+
+    async def end_intake(self, batch_id: str) -> None:
+        """Not claimable any more."""
+        await self._do("ZREM", _INTAKE, batch_id)
+
+    async def start_epoch(self) -> bool:
+        """Leave a mark; False when it was there."""
+        return await self._do("SET", _EPOCH, "1", "NX") is not None
+
+    async def _do(self, *command: str | int) -> Any:
+        return await self._redis.execute_command(*command)
+
+
+class _Script:
+    """A script of one key, sent by digest and again whole when the server does not know it."""
+
+    def __init__(self, name: str) -> None:
+        folder = resources.files("gateway.store") / "lua"
+        self._source = (folder / f"{name}.lua").read_text()
+        self._digest = hashlib.sha1(self._source.encode(), usedforsecurity=False).hexdigest()
+
+    async def run(self, redis: StoreClient, key: str, *arguments: str) -> Any:
+        try:
+            return await redis.evalsha(self._digest, 1, key, *arguments)
+        except NoScriptError:
+            return await redis.eval(self._source, 1, key, *arguments)
+
+
+def _job_key(batch_id: str) -> str:
+    return f"gw:{{{batch_id}}}:job"
+
+
+def _tenant_key(tenant: str) -> str:
+    return f"gw:{{t:{tenant}}}:jobs"
+
+
+def _flat(fields: Mapping[str, str]) -> list[str]:
+    return [text for pair in fields.items() for text in pair]
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode() if isinstance(value, bytes) else value
