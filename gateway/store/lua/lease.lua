@@ -81,7 +81,8 @@ while got < want and not full do
     local n = tonumber(h[2])
     local run = { cur = tonumber(h[1]), rows = {}, tries = {} }
     local from = run.cur
-    local most = math.min(want - got, quantum)
+    local most = want - got
+    if call('ZCARD', P .. 'act') > 1 then most = math.min(most, quantum) end
     local used = take_retries(seg, run, most)
     if not full then used = used + take_fresh(seg, run, most - #run.rows, n) end
     if run.cur > from then call('HSET', P .. 's:' .. seg, 'cur', run.cur) end
