@@ -14,14 +14,26 @@ from gateway.bench.interactive import arrivals, one_by_one, timed_call
 from gateway.bench.naive import Flood, flood
 from gateway.bench.timing import Timing
 
-MAX_TOKENS = 64
-MIN_ROWS, MAX_ROWS, ROW_STEP = 96, 192, 32
 BATCH_SECONDS = 40.0
-SINGLE_CALLS = 10
-INTERACTIVE_CALLS = 64
-ALONE_CALLS = 16
-INTERACTIVE_TOKENS = 32
-EVERY_SECONDS = 0.75
+ROW_STEP = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much of everything. Offline answers have ``tokens`` tokens, interactive ones fewer.
+
+    ``every`` seconds an interactive call arrives; ``alone`` of them on the idle engine, up to
+    ``beside`` while offline work runs. ``single`` of the offline requests run at batch size 1.
+    """
+
+    min_rows: int = 96
+    max_rows: int = 192
+    tokens: int = 64
+    single: int = 10
+    alone: int = 16
+    beside: int = 64
+    interactive_tokens: int = 32
+    every: float = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +53,20 @@ class BothRun:
 
 
 class Arms:
-    """Runs one arm at a time; call ``size`` before the arms with offline work."""
+    """Runs one arm at a time; call ``fit`` before the arms with offline work."""
 
-    def __init__(self, client: AsyncOpenAI, worker_url: str, model: str) -> None:
+    def __init__(
+        self, client: AsyncOpenAI, worker_url: str, model: str, size: Size | None = None
+    ) -> None:
         self.model = model
+        self._size = size = size or Size()
         self._client = client
         self._worker_url = worker_url
-        chosen = prompts(MAX_ROWS + INTERACTIVE_CALLS)
-        self._offline = chosen[:MAX_ROWS]
-        self._interactive = [p.body(model, INTERACTIVE_TOKENS) for p in chosen[MAX_ROWS:]]
+        chosen = prompts(size.max_rows + size.beside)
+        self._offline = chosen[: size.max_rows]
+        self._interactive = [
+            prompt.body(model, size.interactive_tokens) for prompt in chosen[size.max_rows :]
+        ]
 
     async def warm_up(self) -> None:
         """One call past the gateway, so that no arm pays for the engine's first step."""
@@ -59,26 +76,26 @@ class Arms:
     async def interactive_alone(self) -> list[Timing]:
         """Interactive calls on an idle engine."""
         return await arrivals(
-            self._client, self._interactive[:ALONE_CALLS], EVERY_SECONDS, asyncio.Event()
+            self._client, self._interactive[: self._size.alone], self._size.every, asyncio.Event()
         )
 
     async def one_at_a_time(self) -> list[Timing]:
         """Batch size 1: the first of the batch's own requests, one after the other."""
-        return await one_by_one(self._client, self._bodies()[:SINGLE_CALLS])
+        return await one_by_one(self._client, self._bodies()[: self._size.single])
 
-    def size(self, single_speed: float) -> int:
-        """Choose how many offline requests this machine gets: 96 to 192, about 40 s of work.
+    def fit(self, single_speed: float) -> int:
+        """Choose how many offline requests this machine gets, about 40 s of work; returns that.
 
         ``single_speed`` is output tokens per second at batch size 1.
         """
-        fitting = int(BATCH_SECONDS * 3 * single_speed / MAX_TOKENS)
-        rows = max(MIN_ROWS, min(MAX_ROWS, fitting // ROW_STEP * ROW_STEP))
+        fitting = int(BATCH_SECONDS * 3 * single_speed / self._size.tokens)
+        rows = max(self._size.min_rows, min(self._size.max_rows, fitting // ROW_STEP * ROW_STEP))
         self._offline = self._offline[:rows]
         return rows
 
     async def batch(self, on_progress: Callable[[Batch], None]) -> BatchResult:
         """The offline requests as a batch, nothing beside it."""
-        content = input_file(self._offline, self.model, MAX_TOKENS)
+        content = input_file(self._offline, self.model, self._size.tokens)
         return await run_batch(self._client, content, on_progress)
 
     async def naive(self) -> NaiveRun:
@@ -87,7 +104,7 @@ class Arms:
         async with self._worker() as worker, asyncio.TaskGroup() as group:
             offline = group.create_task(flood(self._worker_url, self._bodies()))
             offline.add_done_callback(lambda _: done.set())
-            calls = group.create_task(arrivals(worker, self._interactive, EVERY_SECONDS, done))
+            calls = group.create_task(arrivals(worker, self._interactive, self._size.every, done))
         return NaiveRun(calls.result(), offline.result())
 
     async def both(self, on_progress: Callable[[Batch], None]) -> BothRun:
@@ -97,12 +114,12 @@ class Arms:
             offline = group.create_task(self.batch(on_progress))
             offline.add_done_callback(lambda _: done.set())
             calls = group.create_task(
-                arrivals(self._client, self._interactive, EVERY_SECONDS, done)
+                arrivals(self._client, self._interactive, self._size.every, done)
             )
         return BothRun(calls.result(), offline.result())
 
     def _bodies(self) -> list[dict[str, Any]]:
-        return [prompt.body(self.model, MAX_TOKENS) for prompt in self._offline]
+        return [prompt.body(self.model, self._size.tokens) for prompt in self._offline]
 
     def _worker(self) -> AsyncOpenAI:
         return AsyncOpenAI(base_url=self._worker_url, api_key="none", max_retries=0)

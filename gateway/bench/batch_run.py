@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from openai import AsyncOpenAI
 from openai.types import Batch
@@ -13,7 +13,7 @@ from gateway.bench.corpus import Prompt
 from gateway.core.errors import BenchmarkFailed
 from gateway.core.usage import Usage
 
-ENDPOINT = "/v1/chat/completions"
+ENDPOINT: Final = "/v1/chat/completions"
 POLL_SECONDS = 0.25
 ENDED = {"completed", "failed", "expired", "cancelled"}
 

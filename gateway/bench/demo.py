@@ -8,7 +8,7 @@ from openai.types import Batch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from gateway.bench.arms import Arms
+from gateway.bench.arms import Arms, Size
 from gateway.bench.batch_run import BatchResult
 from gateway.bench.bill import metered_by_lane
 from gateway.bench.checks import Check, check_all
@@ -29,7 +29,7 @@ It prints its address and key; then any OpenAI client works, for example:
 """
 
 
-async def run_demo(console: Console) -> list[Check]:
+async def run_demo(console: Console, size: Size | None = None) -> list[Check]:
     """Run everything on a server of its own and show it; the checks say whether it held.
 
     Leaves no process and no file behind. Raises BenchmarkFailed when a part does not work at all.
@@ -38,7 +38,7 @@ async def run_demo(console: Console) -> list[Check]:
     async with serving() as server, Gauge(server.worker_url) as gauge:
         client = AsyncOpenAI(base_url=server.url, api_key=server.api_key, max_retries=0)
         async with client:
-            arms = Arms(client, server.worker_url, await _first_model(client))
+            arms = Arms(client, server.worker_url, await _first_model(client), size)
             await arms.warm_up()
             measured = await _measure(console, arms, server, gauge)
     console.print()
@@ -56,7 +56,7 @@ async def _measure(console: Console, arms: Arms, server: Server, gauge: Gauge) -
     alone = await arms.interactive_alone()
     single = await arms.one_at_a_time()
     speed = _speed(single)
-    rows = arms.size(speed)
+    rows = arms.fit(speed)
     console.print(f"[bold]3.[/] An offline batch of {rows} requests through /v1/batches")
     with _progress(console, gauge, rows) as on_progress:
         batch = await arms.batch(on_progress)

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import httpx
 from openai import APIError, AsyncOpenAI
 from rich.console import Console
 from rich.table import Table
@@ -51,7 +50,6 @@ async def run_load(load: Load) -> LoadReport:
     places = asyncio.Semaphore(load.calls if load.rate else load.concurrency)
     failures: Counter[str] = Counter()
     timings: list[Timing] = []
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
 
     async def call(client: AsyncOpenAI, number: int) -> None:
         if load.rate:
@@ -62,12 +60,7 @@ async def run_load(load: Load) -> LoadReport:
             except APIError as error:
                 failures[type(error).__name__] += 1
 
-    async with (
-        httpx.AsyncClient(limits=limits, timeout=600) as http,
-        AsyncOpenAI(
-            base_url=load.base_url, api_key=load.api_key, max_retries=0, http_client=http
-        ) as client,
-    ):
+    async with AsyncOpenAI(base_url=load.base_url, api_key=load.api_key, max_retries=0) as client:
         started = now()
         async with asyncio.TaskGroup() as group:
             for number in range(load.calls):

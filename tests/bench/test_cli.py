@@ -1,0 +1,45 @@
+"""The ``headway bench`` commands."""
+
+import pytest
+from typer.testing import CliRunner
+
+from gateway.bench import demo
+from gateway.bench.checks import Check
+from gateway.bench.cli import app
+from tests.support.scripts import error
+from tests.support.upstream import ScriptedUpstream
+
+
+def test_load_reports_and_exits_by_success(upstream: ScriptedUpstream) -> None:
+    """0 with figures; 1 when a call failed."""
+    arguments = ["load", upstream.url, "--model", "m", "--calls", "4", "--max-tokens", "2"]
+    good = CliRunner().invoke(app, arguments)
+    assert good.exit_code == 0, good.output
+    assert "output tok/s" in good.output
+    upstream.enqueue(error(500))
+    assert CliRunner().invoke(app, arguments).exit_code == 1
+
+
+@pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 1)])
+def test_the_demo_succeeds_only_when_all_holds(
+    ok: bool, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One failed check is a failed demo."""
+
+    async def run_demo(_: object) -> list[Check]:
+        return [Check("holds", "yes", ok=True), Check("may hold", "?", ok=ok)]
+
+    monkeypatch.setattr(demo, "run_demo", run_demo)
+    assert CliRunner().invoke(app, ["demo"]).exit_code == code
+
+
+def test_an_interrupted_demo_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C is no traceback."""
+
+    async def run_demo(_: object) -> list[Check]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "run_demo", run_demo)
+    result = CliRunner().invoke(app, ["demo"])
+    assert result.exit_code == 130
+    assert "nothing is left running" in result.output
