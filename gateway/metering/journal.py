@@ -4,9 +4,10 @@ Lines are buffered and handed to the operating system at most ``flush_seconds`` 
 (sooner when much is waiting); nothing waits for the disk. So a killed process loses at most the
 lines of its last ``flush_seconds``, a machine that loses power what its system had not written.
 
-A file is locked while its process writes it. A file that can be locked by another is therefore
-finished: ended properly (last line ``{"end": …}``, or there is a next one), or left by a process that died. Calls that
-are open when a file is full are noted again in the next one, so each file stands alone.
+A file is locked while its process writes it. A file that another can lock is therefore finished:
+ended properly (its last line is ``{"end": …}``, or there is a next file), or left by a process
+that died. Calls that are open when a file is full are noted again in the next one, so each file
+stands alone.
 """
 
 import asyncio
@@ -155,8 +156,7 @@ class Journal:
         handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.write(handle, text) < len(text):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            _write_whole(handle, text)
             fresh.rename(path)
         except OSError:
             os.close(handle)
@@ -168,6 +168,11 @@ class Journal:
 def file_name(journal: str, number: int) -> str:
     """The name of a journal's file; files of one journal sort in their order."""
     return f"{journal}.{number:06d}{SUFFIX}"
+
+
+def _write_whole(handle: int, text: bytes) -> None:
+    if os.write(handle, text) < len(text):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _end_line(following: int | None) -> bytes:

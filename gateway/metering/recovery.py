@@ -72,14 +72,14 @@ def lines_from(path: Path, offset: int, most: int) -> list[tuple[int, dict[str, 
 
 
 def complete(path: Path) -> int:
-    """Close the calls that a dead process left open in the file we hold; returns how many.
+    """Close the calls that a dead process left open in the file we hold; returns its size.
 
     Such a call is ``interrupted``; its prompt is estimated, its completion lies between 0 and
     the record's ``bound``. Its end is the last sign of life of the process. Safe to repeat.
     """
     still_open, ended, torn = _open_calls(path)
     if ended or _has_next(path):
-        return 0
+        return path.stat().st_size
     last_sign = path.stat().st_mtime
     records = [_interrupted(intent, last_sign) for intent in still_open]
     text = b"".join(orjson.dumps(r.to_json()) + b"\n" for r in records)
@@ -89,7 +89,7 @@ def complete(path: Path) -> int:
         os.fsync(file.fileno())
     if records:
         log.warning("%d calls of a process that died are recorded as interrupted", len(records))
-    return len(records)
+    return path.stat().st_size
 
 
 def keep(path: Path) -> None:

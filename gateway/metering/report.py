@@ -16,6 +16,7 @@ from gateway.store.usage import TotalsRow
 
 _Group = tuple[str, str, str]
 _EVERY = "*"
+_NOTHING = Usage()
 
 
 class Totals(Protocol):
@@ -54,8 +55,8 @@ class UsageRow:
     requests: int = 0
     failed: int = 0
     estimated: int = 0
-    usage: Usage = Usage()
-    wasted: Usage = Usage()
+    usage: Usage = _NOTHING
+    wasted: Usage = _NOTHING
 
     @property
     def estimated_share(self) -> float:
@@ -146,7 +147,8 @@ def _by_group(rows: Iterable[TotalsRow]) -> dict[_Group, UsageRow]:
 
 
 def _delivered(group: _Group, figures: Mapping[str, int]) -> UsageRow:
-    usage = Usage(*(figures.get(n, 0) for n in ("prompt", "completion", "cached", "reasoning")))
+    prompt, completion = figures.get("prompt", 0), figures.get("completion", 0)
+    usage = Usage(prompt, completion, figures.get("cached", 0), figures.get("reasoning", 0))
     return UsageRow(*group, figures.get("requests", 0), figures.get("failed", 0), usage=usage)
 
 

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from gateway.core.clock import Clock
 from gateway.core.errors import StoreUnavailable
+from gateway.metering.hours import hour_of
 from gateway.metering.journal import Journal
 from gateway.metering.recovery import complete, journal_files, keep, lines_from, sweep, taken
-from gateway.metering.hours import hour_of
 from gateway.store.usage import Deltas, field_name
 
 log = logging.getLogger(__name__)
@@ -101,8 +101,7 @@ class Shipper:
         with taken(path) as ours:
             if not ours:
                 return
-            complete(path)
-            size = path.stat().st_size
+            size = complete(path)
             progress = await self._ship_file(path, size)
             while not await self._counted(path.name, progress):
                 await self._ship_file(path, size)

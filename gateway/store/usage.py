@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from redis.asyncio import Redis  # noqa: TC002 - read at run time by those who inspect signatures
+from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
 from gateway.core.errors import StoreUnavailable
