@@ -77,6 +77,9 @@ class Settings(BaseSettings):
     reap_interval_seconds: float = Field(
         default=1.0, gt=0, description="how often a dispatcher looks for expired leases"
     )
+    record_days: float = Field(
+        default=30.0, gt=0, description="how long call records stay readable in the data directory"
+    )
     model_path: Path | None = Field(
         default=None, description="GGUF file of the bundled worker; unset: the packaged model"
     )
