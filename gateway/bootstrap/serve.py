@@ -1,7 +1,8 @@
 """``headway serve``: the gateway and everything it needs, in order of start.
 
 Address, queue server, children, gateway. At the end: dispatcher, gateway, workers, queue server;
-the workers stay until the gateway's running streams have ended. Nothing started here outlives the process, however it ends.
+the workers stay until the gateway's running streams have ended. Nothing started here outlives the
+process, however it ends.
 """
 
 import asyncio
@@ -10,8 +11,9 @@ import gc
 import os
 import signal
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import uvloop
 
@@ -29,6 +31,8 @@ from gateway.policy.model import Policy
 from gateway.store.embedded import EmbeddedServer
 from gateway.telemetry.logs import set_up_logs
 from gateway.tenancy.keyfile import load_or_make_key
+
+Watch = Callable[[], Coroutine[Any, Any, object]]
 
 _GC_THRESHOLDS = (20_000, 20, 50)
 
@@ -52,28 +56,31 @@ def run_serve(settings: Settings) -> None:
     with listen(settings.host, settings.port) as listener:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         key, made = _client_key(settings)
-        with _queue_server(settings) as redis_url:
+        with _queue_server(settings) as (redis_url, watch_queue):
             local = pick_addresses(policy)
             announcement = Announcement(url_of(listener), os.getpid(), local)
             announce(settings.data_dir, announcement)
             _greet(settings, announcement, key if made else None)
             plan = _plan(settings, policy, redis_url, local, key)
             try:
-                uvloop.run(_serve(plan, listener))
+                uvloop.run(_serve(plan, listener, watch_queue))
             finally:
                 withdraw(settings.data_dir)
 
 
 @contextlib.contextmanager
-def _queue_server(settings: Settings) -> Iterator[str]:
-    """The URL of the queue server; ours is started here, before any thread, and stopped last."""
+def _queue_server(settings: Settings) -> Iterator[tuple[str, Watch]]:
+    """The queue server's URL, and what keeps it running.
+
+    Ours is started here, from the main thread before any loop, and stopped last.
+    """
     if settings.redis_url is not None:
-        yield settings.redis_url.get_secret_value()
+        yield settings.redis_url.get_secret_value(), asyncio.Event().wait
         return
     server = EmbeddedServer(settings.data_dir, settings)
     url = server.start()
     try:
-        yield url
+        yield url, server.watch
     finally:
         server.stop()
 
@@ -106,31 +113,53 @@ def _greet(settings: Settings, announcement: Announcement, new_key: str | None) 
     print(f"Headway serves at {announcement.base_url}\nkey: {where}", flush=True)  # noqa: T201
 
 
-async def _serve(plan: _Plan, listener: socket.socket) -> None:
+async def _serve(plan: _Plan, listener: socket.socket, watch_queue: Watch) -> None:
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
     plan.children.start()
-    watching = asyncio.create_task(plan.children.watch())
-    gateway = await build_gateway(
-        plan.settings, plan.policy, plan.redis_url, plan.key, plan.clock
-    )
-    server = GatewayServer(gateway.app, log_level=plan.settings.log_level)
+    async with contextlib.AsyncExitStack() as ending:
+        ending.push_async_callback(plan.children.stop)
+        gateway = await build_gateway(
+            plan.settings, plan.policy, plan.redis_url, plan.key, plan.clock
+        )
+        ending.push_async_callback(gateway.aclose)
+        server = GatewayServer(gateway.app, log_level=plan.settings.log_level)
+        _handle_signals(stop, server)
+        _quiet_garbage_collector()
+        watching = [
+            asyncio.create_task(plan.children.watch()),
+            asyncio.create_task(watch_queue()),
+        ]
+        serving = asyncio.create_task(server.serve([listener]))
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait([serving, stopping, *watching], return_when=asyncio.FIRST_COMPLETED)
+        gateway.drain()
+        watching[0].cancel()
+        await asyncio.gather(
+            plan.children.stop_one(DISPATCHER),
+            server.finish(plan.clock, plan.settings.grace_seconds),
+        )
+        await serving
+        for task in (*watching, stopping):
+            task.cancel()
+        for task in watching:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+def _handle_signals(stop: asyncio.Event, server: GatewayServer) -> None:
+    """SIGTERM and SIGINT end the process in order; a second one does not wait for calls."""
+
+    def ask() -> None:
+        if stop.is_set():
+            server.should_exit = True
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, ask)
+
+
+def _quiet_garbage_collector() -> None:
+    """What was made at start stays for good: not worth looking at again and again."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
-    serving = asyncio.create_task(server.serve([listener]))
-    try:
-        await asyncio.wait(
-            [serving, asyncio.create_task(stop.wait())], return_when=asyncio.FIRST_COMPLETED
-        )
-    finally:
-        gateway.drain()
-        watching.cancel()
-        finishing = asyncio.create_task(server.finish(plan.clock, plan.settings.grace_seconds))
-        await plan.children.stop_one(DISPATCHER)
-        await finishing
-        await serving
-        await plan.children.stop()
-        await gateway.aclose()

@@ -14,10 +14,8 @@ app = typer.Typer(help="Make keys and their digests for the policy.", no_args_is
 @app.command("hash")
 def hash_key() -> None:
     """Read a key (prompt or stdin, never an argument) and print the sha256 for the policy."""
-    if sys.stdin.isatty():
-        key = typer.prompt("key", hide_input=True)
-    else:
-        key = sys.stdin.readline()
+    asked = sys.stdin.isatty()
+    key = typer.prompt("key", hide_input=True) if asked else sys.stdin.readline()
     if not key.strip():
         raise ConfigError("the key is empty")
     typer.echo(hashlib.sha256(key.strip().encode()).hexdigest())

@@ -64,7 +64,5 @@ class Reaper:
         for index, code in rows:
             line = transport_error_line(names[index], code, MESSAGES.get(code, code))
             result = Finished(line, Usage(), ok=False)
-            self._settler.put(
-                Settlement(shard, _NO_LEASE, segment, job_of(segment), index, result)
-            )
+            self._settler.put(Settlement(shard, _NO_LEASE, segment, job_of(segment), index, result))
         await self._settler.drained()

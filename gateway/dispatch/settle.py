@@ -18,6 +18,7 @@ from gateway.core.usage import Usage
 from gateway.core.work import RowOutcome
 from gateway.dispatch.held import HeldRow, Holdings
 from gateway.dispatch.run import Failed, Finished
+from gateway.metering.hours import hour_of
 from gateway.store.parts import PartFiles
 from gateway.store.queue import QueueClient, RetryRule
 
@@ -143,7 +144,7 @@ class Settler:
     async def _send(
         self, shard: str, lease_id: str, segment: str, rows: Sequence[RowOutcome]
     ) -> None:
-        hour = _hour(self._clock.now())
+        hour = hour_of(self._clock.now())
         answer = await self._insist(
             lambda: self._queue.commit(shard, lease_id, segment, rows, hour)
         )

@@ -1,0 +1,174 @@
+"""``headway dispatch``: the offline process, put together and run."""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable
+
+import uvloop
+
+from gateway.batches.expiry import Expiry
+from gateway.batches.finalize import Finalizer
+from gateway.batches.intake import Intake
+from gateway.batches.publish import Publisher
+from gateway.batches.reconcile import Reconciler
+from gateway.batches.rows import RowSource
+from gateway.bootstrap.announce import announced
+from gateway.bootstrap.local import parse_addresses, with_addresses
+from gateway.bootstrap.store_url import store_url
+from gateway.core.clock import Clock, SystemClock
+from gateway.core.ids import new_id
+from gateway.core.settings import Settings
+from gateway.dispatch.gate import Gate
+from gateway.dispatch.held import Holdings
+from gateway.dispatch.limits import LeaseLimits
+from gateway.dispatch.loop import Dispatcher
+from gateway.dispatch.pacing import FixedWindow
+from gateway.dispatch.pool import Pool
+from gateway.dispatch.process import Runs, run_until
+from gateway.dispatch.reaper import Reaper
+from gateway.dispatch.renewer import Renewer
+from gateway.dispatch.run import RowRunner
+from gateway.dispatch.settle import Settler
+from gateway.metering.journal import Journal
+from gateway.metering.ledger import JournalLedger
+from gateway.metering.shipper import Shipper
+from gateway.policy.loader import load_policy
+from gateway.policy.model import Policy
+from gateway.providers.registry import Registry
+from gateway.routing.offline import RowCaller
+from gateway.routing.router import Router
+from gateway.store.batches import BatchStore
+from gateway.store.blobs import LocalBlobs
+from gateway.store.client import StoreClient, connect
+from gateway.store.files import FileStore
+from gateway.store.job_commands import JobCommands
+from gateway.store.keys import shard_of
+from gateway.store.parts import PartFiles
+from gateway.store.queue import QueueClient, RetryRule
+from gateway.store.usage import UsageTotals
+from gateway.telemetry.logs import set_up_logs
+
+log = logging.getLogger(__name__)
+
+_CLOSE_SECONDS = 2.0
+_GATE_BASE = 0.1
+
+
+def run_dispatch(settings: Settings, local: list[str]) -> None:
+    """Dispatch until SIGTERM or SIGINT. ``local`` are texts NAME=URL.
+
+    Raises ConfigError when the policy is wrong or no queue server is known.
+    """
+    set_up_logs(settings.log_level)
+    redis_url = store_url(settings)
+    addresses = parse_addresses(local)
+    if not addresses and (known := announced(settings.data_dir)) is not None:
+        addresses = dict(known.local)
+    policy = with_addresses(load_policy(settings.policy), addresses)
+    uvloop.run(_dispatch(settings, policy, redis_url))
+
+
+async def _dispatch(settings: Settings, policy: Policy, redis_url: str) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    process = _Process(settings, policy, connect(redis_url))
+    try:
+        await run_until(stop, process.dispatcher, process.keepers, process.others)
+    finally:
+        await process.aclose()
+
+
+class _Process:
+    """The objects of one dispatcher process."""
+
+    def __init__(self, settings: Settings, policy: Policy, redis: StoreClient) -> None:
+        clock = SystemClock()
+        self._redis = redis
+        self._parts = PartFiles(settings.data_dir)
+        self._registry = Registry.from_policy(policy, clock)
+        folder = settings.data_dir / "journal"
+        journal = Journal(folder)
+        self._shipper = Shipper(
+            folder, journal, UsageTotals(redis), clock, record_days=settings.record_days
+        )
+        queue = QueueClient(redis)
+        blobs = LocalBlobs(settings.data_dir)
+        source = RowSource(blobs)
+        holdings = Holdings(clock)
+        retry = _retry(settings)
+        settler = Settler(queue, self._parts, holdings, retry, clock)
+        caller = RowCaller(Router(policy), self._registry, clock)
+        runner = RowRunner(caller, JournalLedger(journal), clock)
+        pools = _pools(
+            policy,
+            lambda size: Pool(FixedWindow(size), _gate(settings, clock), runner, settler, holdings),
+        )
+        limits = _limits(settings, policy)
+        self.dispatcher = Dispatcher(queue, source, holdings, settler, pools, limits)
+        renewer = Renewer(queue, holdings, limits.worker, limits.ttl_ms, self.dispatcher.abort)
+        self.keepers: tuple[Runs, ...] = (renewer, settler)
+        reaper = Reaper(queue, source, settler, retry, settings.reap_interval_seconds)
+        self.others: tuple[Runs, ...] = (reaper, self._shipper)
+        self.others += _batch_loops(policy, redis, blobs, limits.worker, clock)
+
+    async def aclose(self) -> None:
+        """Ship the last records and close everything, within seconds."""
+        await self._registry.aclose()
+        await self._shipper.close(_CLOSE_SECONDS)
+        self._parts.close()
+        await self._redis.aclose()
+
+
+def _pools(policy: Policy, make: Callable[[int], Pool]) -> dict[str, Pool]:
+    """A pool per target; each model's rows go to the pool of the first target serving it."""
+    pools: dict[str, Pool] = {}
+    by_shard: dict[str, Pool] = {}
+    for model, names in policy.models().items():
+        able = [n for n in names if policy.targets[n].lanes.batch.max_in_flight > 0]
+        if not able:
+            continue
+        first = able[0]
+        if first not in pools:
+            pools[first] = make(policy.targets[first].lanes.batch.max_in_flight)
+        by_shard[shard_of(model)] = pools[first]
+    return by_shard
+
+
+def _batch_loops(
+    policy: Policy, redis: StoreClient, blobs: LocalBlobs, owner: str, clock: Clock
+) -> tuple[Runs, ...]:
+    """Intake, finalising, reconciling and expiry: what a batch needs besides its rows."""
+    queue = QueueClient(redis)
+    files = FileStore(blobs, clock)
+    batches = BatchStore(JobCommands(redis), blobs)
+    publisher = Publisher(batches, files, blobs, clock)
+    return (
+        Intake(batches, blobs, queue, policy.models(), clock),
+        Finalizer(batches, blobs, queue, publisher, owner, clock),
+        Reconciler(batches, queue),
+        Expiry(files, blobs, clock),
+    )
+
+
+def _limits(settings: Settings, policy: Policy) -> LeaseLimits:
+    worker = f"{socket.gethostname()}-{os.getpid()}-{new_id('d', 6)}"
+    batch = policy.batch
+    ttl_ms = int(1000 * settings.lease_seconds)
+    return LeaseLimits(worker, batch.lease_rows, batch.lease_tokens, ttl_ms, batch.quantum)
+
+
+def _retry(settings: Settings) -> RetryRule:
+    return RetryRule(
+        settings.row_attempts,
+        int(1000 * settings.retry_base_seconds),
+        int(1000 * settings.retry_cap_seconds),
+    )
+
+
+def _gate(settings: Settings, clock: Clock) -> Gate:
+    base = min(_GATE_BASE, settings.retry_base_seconds)
+    return Gate(clock, base=base, patience=settings.retry_cap_seconds)

@@ -1,0 +1,107 @@
+"""The gateway's objects, put together. Nothing here starts a process."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from gateway.api.app import AppParts, build_app
+from gateway.api.batches import batch_routes
+from gateway.api.calls import CallParts, StreamTimes
+from gateway.api.files import file_routes
+from gateway.api.health import Probe
+from gateway.batches.service import BatchService
+from gateway.bootstrap.drain import Drain
+from gateway.bootstrap.probes import Watch
+from gateway.core.clock import Clock
+from gateway.core.settings import Settings
+from gateway.metering.journal import Journal
+from gateway.metering.ledger import JournalLedger
+from gateway.metering.shipper import Shipper
+from gateway.policy.model import Policy
+from gateway.providers.registry import Registry
+from gateway.routing.admission import Admission
+from gateway.routing.classifier import Classifier
+from gateway.routing.router import Router
+from gateway.store.batches import BatchStore
+from gateway.store.blobs import LocalBlobs
+from gateway.store.client import StoreClient, connect
+from gateway.store.files import FileStore
+from gateway.store.job_commands import JobCommands
+from gateway.store.queue import QueueClient
+from gateway.store.usage import UsageTotals
+from gateway.tenancy.keys import KeyRing
+
+Close = Callable[[], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """The application and what must be ended with it."""
+
+    app: Drain
+    closing: tuple[Close, ...]
+
+    def drain(self) -> None:
+        """Turn new calls away from now on."""
+        self.app.begin()
+
+    async def aclose(self) -> None:
+        """Ship the last records and close all connections."""
+        for close in self.closing:
+            await close()
+
+
+async def build_gateway(
+    settings: Settings, policy: Policy, redis_url: str, key: str, clock: Clock
+) -> Gateway:
+    """Everything the application needs, with its background loops running.
+
+    ``policy`` has an address for every target. Raises ConfigError for a wrong key.
+    """
+    redis = connect(redis_url)
+    folder = settings.data_dir / "journal"
+    journal = Journal(folder)
+    shipper = Shipper(folder, journal, UsageTotals(redis), clock, record_days=settings.record_days)
+    watch = Watch(policy, redis.ping)
+    registry = Registry.from_policy(policy, clock)
+    calls = CallParts(
+        Router(policy),
+        registry,
+        Admission(policy, clock),
+        Classifier(policy.classify),
+        JournalLedger(journal),
+        clock,
+        StreamTimes(head_hold=policy.head_hold),
+    )
+    app = _application(settings, policy, redis, key, calls, watch)
+    loops = [asyncio.create_task(shipper.run()), asyncio.create_task(watch.run())]
+
+    async def stop_loops() -> None:
+        for loop in loops:
+            loop.cancel()
+        await asyncio.gather(*loops, return_exceptions=True)
+
+    return Gateway(app, (stop_loops, registry.aclose, shipper.close, redis.aclose))
+
+
+def _application(
+    settings: Settings, policy: Policy, redis: StoreClient, key: str, calls: CallParts, watch: Watch
+) -> Drain:
+    blobs = LocalBlobs(settings.data_dir)
+    files = FileStore(blobs, calls.clock)
+    batches = BatchStore(JobCommands(redis), blobs)
+    service = BatchService(batches, files, QueueClient(redis), calls.clock)
+    drain: Drain
+
+    async def serving() -> bool:
+        return not drain.draining
+
+    probes = (
+        Probe("store", watch.store),
+        Probe("targets", watch.targets, required=True),
+        Probe("serving", serving, required=True),
+    )
+    routes = (*file_routes(files, settings), *batch_routes(service, settings))
+    keys = KeyRing.from_policy(policy, key)
+    drain = Drain(build_app(AppParts(calls, keys, settings.max_body_bytes, probes, routes)))
+    return drain

@@ -1,0 +1,69 @@
+"""What ``/readyz`` looks at, watched in the background so that the probe answers at once."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from urllib.parse import urlsplit
+
+from gateway.core.errors import HeadwayError
+from gateway.policy.model import Policy
+
+_EVERY = 0.5
+_LIMIT = 2.0
+_PORTS = {"http": 80, "https": 443}
+
+
+class Watch:
+    """Knows whether the store answers and whether any target takes connections."""
+
+    def __init__(self, policy: Policy, ping: Callable[[], Awaitable[object]]) -> None:
+        self._addresses = {_address(str(t.base_url)) for t in policy.targets.values()}
+        self._ping = ping
+        self._store = False
+        self._targets = False
+
+    async def store(self) -> bool:
+        """Whether the store answered last time."""
+        return self._store
+
+    async def targets(self) -> bool:
+        """Whether at least one target took a connection last time."""
+        return self._targets
+
+    async def run(self) -> None:
+        """Look twice a second until cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(_EVERY)
+
+    async def look(self) -> None:
+        """Look once at everything."""
+        self._store, *reached = await asyncio.gather(
+            self._answers(), *(_connects(*address) for address in self._addresses)
+        )
+        self._targets = any(reached)
+
+    async def _answers(self) -> bool:
+        try:
+            async with asyncio.timeout(_LIMIT):
+                await self._ping()
+        except (HeadwayError, OSError, TimeoutError):
+            return False
+        return True
+
+
+async def _connects(host: str, port: int) -> bool:
+    try:
+        async with asyncio.timeout(_LIMIT):
+            _, writer = await asyncio.open_connection(host, port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+    return True
+
+
+def _address(base_url: str) -> tuple[str, int]:
+    parts = urlsplit(base_url)
+    return parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 80)

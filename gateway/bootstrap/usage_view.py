@@ -1,0 +1,20 @@
+"""The bill as the command line asks for it."""
+
+from gateway.bootstrap.store_url import store_url
+from gateway.core.clock import SystemClock
+from gateway.core.settings import Settings
+from gateway.metering.hours import last_hours
+from gateway.metering.report import UsageReport, usage_report
+from gateway.store.client import connect
+from gateway.store.queue import QueueClient
+from gateway.store.usage import UsageTotals
+
+
+async def usage_of_hours(settings: Settings, hours: int, tenant: str | None) -> UsageReport:
+    """The bill of the last ``hours`` hours, the running one included."""
+    redis = connect(store_url(settings))
+    try:
+        wanted = last_hours(SystemClock().now(), hours)
+        return await usage_report(UsageTotals(redis), QueueClient(redis), wanted, tenant)
+    finally:
+        await redis.aclose()

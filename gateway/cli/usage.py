@@ -1,0 +1,38 @@
+"""``headway usage``: tokens per lane, model and tenant."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gateway.core.settings import load_settings
+
+_COLUMNS = ("lane", "model", "tenant", "requests", "failed", "prompt", "completion", "wasted")
+
+
+def usage(
+    hours: Annotated[int, typer.Option(min=1, help="How many hours back.")] = 24,
+    tenant: Annotated[str | None, typer.Option(help="Only this tenant.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    data_dir: Annotated[
+        Path | None, typer.Option("--data-dir", help="The gateway's data directory.")
+    ] = None,
+) -> None:
+    """What was used: delivered and billed once; computed twice is shown as wasted."""
+    from gateway.bootstrap.usage_view import usage_of_hours
+
+    report = asyncio.run(usage_of_hours(load_settings(data_dir=data_dir), hours, tenant))
+    if as_json:
+        typer.echo(json.dumps(report.to_json()))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*_COLUMNS)
+    for row in report.rows:
+        figures = (row.requests, row.failed, row.usage.prompt, row.usage.completion)
+        wasted = row.wasted.total
+        table.add_row(row.lane, row.model, row.tenant, *(f"{n:,}" for n in (*figures, wasted)))
+    Console().print(table)

@@ -1,0 +1,170 @@
+"""Cases of the Batch API against a real gateway, dispatcher and queue server."""
+
+import json
+import time
+
+from tests.support.batch import BatchClient, chat_line, ids
+from tests.support.scripts import after, answer, error, raw
+from tests.support.serve import RunningHeadway
+from tests.support.upstream import ScriptedUpstream
+
+_PLAIN = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion",
+    "created": 1_760_000_000,
+    "model": "m",
+    "choices": [
+        {
+            "index": 0,
+            "message": {"role": "assistant", "content": "made by UP"},
+            "finish_reason": "stop",
+        }
+    ],
+    "usage": {"prompt_tokens": 3, "completion_tokens": 3, "total_tokens": 6},
+}
+
+
+def test_bat_01_every_line_accounted_for(batches: BatchClient, up: ScriptedUpstream) -> None:
+    """15 good, 5 refused by UP, 5 without a connection: each id in exactly one file."""
+    up.on("bad line", error(400, "no", kind="invalid_request_error"))
+    lines = [chat_line(f"good-{n}", "fine") for n in range(15)]
+    lines += [chat_line(f"bad-{n}", "bad line") for n in range(5)]
+    lines += [chat_line(f"gone-{n}", "fine", model="gone") for n in range(5)]
+    batch = batches.ended(batches.start(lines)["id"])
+    output, errors = batches.output(batch), batches.errors(batch)
+    assert batch["status"] == "completed"
+    assert ids(output) == sorted(f"good-{n}" for n in range(15))
+    assert ids(errors) == sorted(f"{kind}-{n}" for kind in ("bad", "gone") for n in range(5))
+    assert batch["request_counts"] == {"completed": 15, "failed": 10, "total": 25}
+
+
+def test_bat_13_all_lines_fail(batches: BatchClient, up: ScriptedUpstream) -> None:
+    """completed, no output file, an error file, and the same answer each time."""
+    up.on("m", error(400, "no"))
+    batch_id = batches.start(chat_line(str(n), "x") for n in range(9))["id"]
+    batch = batches.ended(batch_id)
+    assert batch["status"] == "completed"
+    assert batch["output_file_id"] is None
+    assert len(batches.errors(batch)) == 9
+    assert batch["request_counts"] == {"completed": 0, "failed": 9, "total": 9}
+    assert all(batches.get(batch_id) == batch for _ in range(20))
+
+
+def test_bat_14_and_28_no_line_fails(batches: BatchClient, up: ScriptedUpstream) -> None:
+    """The error file is null; the answers are UP's own, each with its request id."""
+    up.on("m", answer(_PLAIN))
+    batch = batches.ended(batches.start(chat_line(str(n), "the prompt") for n in range(2))["id"])
+    assert batch["error_file_id"] is None
+    assert batch["request_counts"] == {"completed": 2, "failed": 0, "total": 2}
+    responses = [line["response"] for line in batches.output(batch)]
+    assert all(r["body"]["object"] == "chat.completion" for r in responses)
+    texts = {r["body"]["choices"][0]["message"]["content"] for r in responses}
+    assert texts == {"made by UP"}
+    assert len({r["request_id"] for r in responses}) == 2
+
+
+def test_bat_15_what_an_error_line_holds(batches: BatchClient, up: ScriptedUpstream) -> None:
+    """A status comes with UP's body; without an answer there is a code and no response."""
+    up.on("bad line", error(400, "not like this", kind="invalid_request_error", code="odd"))
+    up.on("slow", after(5.0, answer(_PLAIN)))
+    lines = [
+        chat_line("bad", "bad line"),
+        chat_line("gone", "x", model="gone"),
+        chat_line("late", "x", model="slow"),
+    ]
+    batch = batches.ended(batches.start(lines)["id"])
+    found = {line["custom_id"]: line for line in batches.errors(batch)}
+    assert found["bad"]["response"]["status_code"] == 400
+    assert found["bad"]["response"]["body"]["error"]["message"] == "not like this"
+    assert found["bad"]["error"] is None
+    for custom_id, code in (("gone", "connection_error"), ("late", "timeout")):
+        assert found[custom_id]["response"] is None
+        assert found[custom_id]["error"]["code"] == code
+
+
+def test_bat_16_html_instead_of_json(batches: BatchClient, up: ScriptedUpstream) -> None:
+    """A 502 with a page of 5 kB ends as a JSON line with status 502 and a short message."""
+    page = b"<html><body>Bad gateway here" + b"." * 5000 + b"</body></html>"
+    up.on("m", raw(page, 502, headers={"content-type": "text/html"}))
+    batch = batches.ended(batches.start([chat_line("1", "x")])["id"])
+    [line] = batches.errors(batch)
+    assert line["response"]["status_code"] == 502
+    message = line["response"]["body"]["error"]["message"]
+    assert message
+    assert len(message.encode()) <= 1024
+
+
+def test_bat_17_order_does_not_matter(batches: BatchClient, up: ScriptedUpstream) -> None:
+    """UP answers late lines first; each id still has its own answer."""
+    for number in range(50):
+        said = json.loads(json.dumps(_PLAIN))
+        said["choices"][0]["message"]["content"] = str(number)
+        pause = 0.1 * (3 - number % 4)
+        up.on(f'"say {number}"', after(pause, answer(said)))
+    batch = batches.ended(batches.start(chat_line(str(n), f"say {n}") for n in range(50))["id"])
+    output = batches.output(batch)
+    assert len(output) == 50
+    for line in output:
+        content = line["response"]["body"]["choices"][0]["message"]["content"]
+        assert content == line["custom_id"]
+
+
+def test_bat_27_one_huge_line(batches: BatchClient, up: ScriptedUpstream) -> None:
+    """Scaled to a fifth: line 2 takes 4 s, the 29 others are done within 5 s and all in 6 s."""
+    up.on("huge", after(4.0, answer(_PLAIN)))
+    up.on("m", after(0.1, answer(_PLAIN)))
+    lines = [chat_line(str(n), "huge" if n == 2 else "small") for n in range(30)]
+    started = time.monotonic()
+    batch_id = batches.start(lines)["id"]
+    while batches.done(batch_id) < 29:
+        assert time.monotonic() - started < 3.5
+        time.sleep(0.05)
+    batch = batches.ended(batch_id)
+    assert time.monotonic() - started < 6
+    assert batch["request_counts"] == {"completed": 30, "failed": 0, "total": 30}
+
+
+def test_bat_24_input_file_deleted(batches: BatchClient, up: ScriptedUpstream) -> None:
+    """The batch still completes and its results can be read."""
+    up.on("m", after(0.3, answer(_PLAIN)))
+    batch = batches.start(chat_line(str(n), "x") for n in range(8))
+    with batches.running.client() as client:
+        assert client.delete(f"/files/{batch['input_file_id']}").status_code in {200, 409}
+    batch = batches.ended(batch["id"])
+    assert batch["status"] == "completed"
+    assert len(batches.output(batch)) == 8
+
+
+def test_bat_02_cancel_while_running(batches: BatchClient, up: ScriptedUpstream) -> None:
+    """The finished lines stay, the others are cancelled, and UP is left within 3 s."""
+    up.on("fast", answer(_PLAIN))
+    up.on("lazy", after(30.0, answer(_PLAIN)))
+    lines = [chat_line(f"fast-{n}", "fast") for n in range(5)]
+    lines += [chat_line(f"lazy-{n}", "lazy") for n in range(20)]
+    batch_id = batches.start(lines)["id"]
+    up.wait(lambda: batches.done(batch_id) == 5 and len(up.calls("lazy")) >= 4, 10)
+    assert batches.cancel(batch_id)["status"] in {"cancelling", "cancelled"}
+    seen = len(up.calls())
+    up.wait(lambda: all(not call.open for call in up.calls("lazy")), 3)
+    batch = batches.ended(batch_id)
+    assert batch["status"] == "cancelled"
+    assert ids(batches.output(batch)) == [f"fast-{n}" for n in range(5)]
+    errors = batches.errors(batch)
+    assert len(errors) == 20
+    assert {line["error"]["code"] for line in errors} == {"batch_cancelled"}
+    assert batch["request_counts"] == {"completed": 5, "failed": 20, "total": 25}
+    assert len(up.calls()) == seen
+
+
+def test_bat_18_expiry(
+    batches: BatchClient, up: ScriptedUpstream, running: RunningHeadway
+) -> None:
+    """Scaled to a fifth: a window of 2 s in which UP answers 1 of 10."""
+    up.on("fast", answer(_PLAIN))
+    up.on("lazy", after(30.0, answer(_PLAIN)))
+    lines = [chat_line("0", "fast"), *(chat_line(str(n), "lazy") for n in range(1, 10))]
+    batch = batches.ended(batches.start(lines, completion_window="2s")["id"])
+    assert batch["status"] == "expired"
+    assert ids(batches.output(batch)) == ["0"]
+    assert {line["error"]["code"] for line in batches.errors(batch)} == {"batch_expired"}
+    assert batch["request_counts"] == {"completed": 1, "failed": 9, "total": 10}

@@ -1,0 +1,46 @@
+"""kill -9 of the bundled worker in the middle of a batch."""
+
+import os
+import random
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.support.batch import BatchClient, chat_line, ids, usage_of
+from tests.support.meter import delivered
+from tests.support.serve import headway, wait_for
+
+_ROWS = 48
+_POLICY = {
+    "targets": {
+        "local": {
+            "kind": "local",
+            "models": ["tiny"],
+            "lanes": {"batch": {"max_in_flight": 8}},
+            "worker": {"rows": 9, "reserved_rows": 1, "context": 256, "threads": 1},
+        }
+    }
+}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_killed_worker_loses_and_repeats_nothing(tmp_path: Path, seed: int) -> None:
+    """Every row in flight comes back as a suspect, and all of them are answered once."""
+    chance = random.Random(f"worker-{seed}")
+    env = {"HEADWAY_FAULT_INJECTION": "tiny_model"}
+    with headway(tmp_path, _POLICY, env) as running:
+        client = BatchClient(running)
+        lines = [
+            chat_line(str(n), f"row {n}", model="tiny", max_tokens=chance.randint(8, 16))
+            for n in range(_ROWS)
+        ]
+        batch_id = client.start(lines)["id"]
+        at = chance.randint(_ROWS // 5, _ROWS * 4 // 5)
+        wait_for(lambda: client.done(batch_id) >= at, 30, f"{at} rows")
+        os.kill(running.child("worker"), signal.SIGKILL)
+        batch = client.ended(batch_id, 60)
+        output = client.output(batch)
+        assert batch["status"] == "completed"
+        assert ids(output) == sorted(line["custom_id"] for line in lines)
+        assert delivered(running) == usage_of(output)

@@ -1,0 +1,195 @@
+"""Cases of queue and dispatch against real processes."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.answers import Pace
+from tests.support.batch import BatchClient, chat_line, ids
+from tests.support.scripts import after, error, hang_up
+from tests.support.serve import (
+    FAST,
+    RunningHeadway,
+    headway,
+    headway_command,
+    one_target,
+    wait_for,
+)
+from tests.support.upstream import ScriptedUpstream
+
+
+def second_dispatcher(running: RunningHeadway) -> subprocess.Popen[bytes]:
+    """``headway dispatch`` beside the gateway's own, as an operator starts it."""
+    policy = running.data_dir.parent / "policy.yaml"
+    command = ["dispatch", "--data-dir", str(running.data_dir), "--policy", str(policy)]
+    with running.log.open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "gateway", *command],
+            env={**os.environ, **FAST, **running.env},
+            stdout=log,
+            stderr=log,
+        )
+
+
+@pytest.fixture
+def slow(upstream: ScriptedUpstream) -> ScriptedUpstream:
+    """UP with answers of about 0.1 s."""
+    upstream.pace = Pace(first=0.06, token=0.01)
+    return upstream
+
+
+def test_que_01_bat_04_a_killed_dispatcher(tmp_path: Path, slow: ScriptedUpstream) -> None:
+    """The rows it held are handed out again within the lease and 10 s; each comes once."""
+    with headway(tmp_path, one_target(slow.url)) as running:
+        client = BatchClient(running)
+        batch_id = client.start(chat_line(str(n), f"row {n}") for n in range(64))["id"]
+        wait_for(lambda: client.done(batch_id) >= 27, 20)
+        os.kill(running.child("dispatch"), signal.SIGKILL)
+        killed = time.monotonic()
+        batch = client.ended(batch_id)
+        assert time.monotonic() - killed < 12
+        assert ids(client.output(batch)) == sorted(map(str, range(64)))
+
+
+def test_que_02_a_row_longer_than_its_lease(tmp_path: Path, upstream: ScriptedUpstream) -> None:
+    """Scaled to a fifth: a lease of 1 s is kept alive for a row of 4 s, which UP sees once."""
+    upstream.pace = Pace(first=4.0)
+    with headway(tmp_path, one_target(upstream.url), {"HEADWAY_LEASE_SECONDS": "1"}) as running:
+        client = BatchClient(running)
+        batch = client.ended(client.start([chat_line("1", "long")])["id"])
+        assert batch["request_counts"] == {"completed": 1, "failed": 0, "total": 1}
+        assert len(upstream.calls()) == 1
+
+
+def test_que_05_backoff_is_kept(tmp_path: Path, upstream: ScriptedUpstream) -> None:
+    """A row that always gets 429 waits longer each time and delays nobody."""
+    upstream.on("limited", error(429, "slow down"))
+    env = {"HEADWAY_RETRY_BASE_SECONDS": "0.2", "HEADWAY_RETRY_CAP_SECONDS": "3"}
+    with headway(tmp_path, one_target(upstream.url), env) as running:
+        client = BatchClient(running)
+        lines = [chat_line("A", "limited"), *(chat_line(str(n), "fine") for n in range(100))]
+        batch_id = client.start(lines)["id"]
+        started = time.monotonic()
+        wait_for(lambda: client.done(batch_id) >= 100, 10)
+        assert time.monotonic() - started < 5
+        client.ended(batch_id)
+        assert len(upstream.calls("limited")) <= 8
+
+
+def test_que_08_the_queue_server_restarts(tmp_path: Path, slow: ScriptedUpstream) -> None:
+    """Killed half way, it comes back with what it had; no other process is started again."""
+    with headway(tmp_path, one_target(slow.url)) as running:
+        client = BatchClient(running)
+        batch_id = client.start(chat_line(str(n), f"row {n}") for n in range(100))["id"]
+        wait_for(lambda: client.done(batch_id) >= 50, 20)
+        dispatcher = running.child("dispatch")
+        os.kill(running.child("queue"), signal.SIGKILL)
+        batch = client.ended(batch_id, 20)
+        assert ids(client.output(batch)) == sorted(map(str, range(100)))
+        assert running.child("dispatch") == dispatcher
+        audit = headway_command(["queue", "audit", "--data-dir", str(running.data_dir)])
+        assert audit.returncode == 0, audit.stdout
+
+
+def test_que_17_places_refill_one_by_one(tmp_path: Path, upstream: ScriptedUpstream) -> None:
+    """Scaled to a tenth: one long row among eight does not hold up the next twenty."""
+    upstream.on("long", after(6.0, error(400, "end")))
+    upstream.pace = Pace(first=0.1)
+    with headway(tmp_path, one_target(upstream.url, window=8)) as running:
+        client = BatchClient(running)
+        lines = [chat_line("0", "long"), *(chat_line(str(n), "short") for n in range(1, 28))]
+        batch_id = client.start(lines)["id"]
+        started = time.monotonic()
+        wait_for(lambda: client.done(batch_id) >= 27, 10)
+        assert time.monotonic() - started < 3
+        client.ended(batch_id)
+
+
+def test_que_18_a_poison_row(tmp_path: Path, upstream: ScriptedUpstream) -> None:
+    """A row that kills its server ends as max_deliveries; its 50 neighbours are answered."""
+
+    def crash() -> None:
+        upstream.refuse()
+        time.sleep(0.3)
+        upstream.start()
+
+    async def poison(exchange: object) -> None:
+        threading.Thread(target=crash).start()
+        await asyncio.Event().wait()
+
+    upstream.pace = Pace(first=0.05)
+    upstream.on("poison", poison)
+    with headway(tmp_path, one_target(upstream.url, window=8)) as running:
+        client = BatchClient(running)
+        lines = [chat_line(str(n), "poison" if n == 7 else "fine") for n in range(51)]
+        batch = client.ended(client.start(lines)["id"], 60)
+        assert batch["request_counts"] == {"completed": 50, "failed": 1, "total": 51}
+        [line] = client.errors(batch)
+        assert line["custom_id"] == "7"
+        assert line["error"]["code"] == "max_deliveries"
+        assert 3 <= len(upstream.calls("poison")) <= 6
+
+
+def test_a_lost_connection_is_no_crash(tmp_path: Path, upstream: ScriptedUpstream) -> None:
+    """Rows whose connection alone is cut use up tries; the others are not held up."""
+    upstream.pace = Pace(first=0.5)
+    upstream.on("cut", hang_up(0.01))
+    with headway(tmp_path, one_target(upstream.url, window=8)) as running:
+        client = BatchClient(running)
+        lines = [chat_line(str(n), "cut" if n == 0 else "fine") for n in range(16)]
+        batch = client.ended(client.start(lines)["id"])
+        assert batch["request_counts"] == {"completed": 15, "failed": 1, "total": 16}
+
+
+def test_bat_26_two_dispatchers(tmp_path: Path, slow: ScriptedUpstream) -> None:
+    """Both take part and UP sees each line once."""
+    with headway(tmp_path, one_target(slow.url, window=4)) as running:
+        second = second_dispatcher(running)
+        try:
+            client = BatchClient(running)
+            batch = client.ended(
+                client.start(chat_line(str(n), f"row {n}") for n in range(64))["id"]
+            )
+            assert batch["request_counts"]["completed"] == 64
+            assert len(slow.calls()) == 64
+        finally:
+            second.terminate()
+            assert second.wait(10) == 0
+
+
+def test_dep_03_sigterm_during_a_batch(tmp_path: Path, slow: ScriptedUpstream) -> None:
+    """One of two dispatchers is asked to end: it ends with 0 and the other finishes the batch."""
+    with headway(tmp_path, one_target(slow.url, window=4)) as running:
+        second = second_dispatcher(running)
+        client = BatchClient(running)
+        batch_id = client.start(chat_line(str(n), f"row {n}") for n in range(64))["id"]
+        wait_for(lambda: client.done(batch_id) >= 20, 20)
+        second.terminate()
+        assert second.wait(10) == 0
+        batch = client.ended(batch_id)
+        assert batch["status"] == "completed"
+        assert ids(client.output(batch)) == sorted(map(str, range(64)))
+
+
+def test_bat_07_cancel_survives_a_restart(tmp_path: Path, upstream: ScriptedUpstream) -> None:
+    """Cancel, kill -9 of everything 100 ms later, start: cancelled, and UP gets no more lines."""
+    upstream.pace = Pace(first=20.0)
+    with headway(tmp_path, one_target(upstream.url, window=4)) as running:
+        client = BatchClient(running)
+        batch_id = client.start(chat_line(str(n), f"row {n}") for n in range(20))["id"]
+        upstream.wait(lambda: len(upstream.calls()) >= 4, 10)
+        client.cancel(batch_id)
+        time.sleep(0.1)
+        running.kill()
+        seen = len(upstream.calls())
+        running.start_again()
+        batch = client.ended(batch_id, 40)
+        assert batch["status"] == "cancelled"
+        assert len(upstream.calls()) == seen
