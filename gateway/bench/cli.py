@@ -1,6 +1,7 @@
 """``headway bench``: the demo, and load for any OpenAI-compatible server."""
 
 import asyncio
+import signal
 from typing import Annotated
 
 import typer
@@ -18,6 +19,7 @@ def demo() -> None:
     from gateway.bench.demo import run_demo
 
     console = Console()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         checks = asyncio.run(run_demo(console))
     except KeyboardInterrupt:
