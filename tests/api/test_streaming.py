@@ -1,0 +1,292 @@
+"""Relay of streams over real HTTP, with the official client as the judge."""
+
+import asyncio
+import time
+from typing import Any
+
+import httpx
+import openai
+import orjson
+import pytest
+
+from gateway.api.calls import StreamTimes
+from gateway.metering.record import CallStatus
+from tests.support.gateway import KEY, MODEL, RunningGateway, chat_body, running_gateway
+from tests.support.scripts import Sse, after, chat_chunk, never, usage_chunk
+from tests.support.upstream import ScriptedUpstream
+
+TEXTS = ["é", "日本", "🙂", "a", "b"]
+CHUNKS: list[Any] = [
+    chat_chunk("", role="assistant"),
+    *(chat_chunk(text) for text in TEXTS),
+    chat_chunk(finish="stop"),
+]
+
+
+def lines(gateway: RunningGateway, **members: Any) -> list[str]:
+    """The data of every event of a streamed chat call."""
+    answer = gateway.chat(stream=True, **members)
+    assert answer.status_code == 200
+    return [line[6:] for line in answer.text.split("\n") if line.startswith("data: ")]
+
+
+def text_of(events: list[str]) -> str:
+    """The joined content."""
+    chunks = [orjson.loads(event) for event in events if event != "[DONE]"]
+    return "".join(c["choices"][0]["delta"].get("content") or "" for c in chunks if c["choices"])
+
+
+def sdk(gateway: RunningGateway) -> openai.OpenAI:
+    """The official client, without retries of its own."""
+    return openai.OpenAI(base_url=gateway.url, api_key=KEY, max_retries=0)
+
+
+@pytest.mark.parametrize("cut", [1, 7, "all"])
+def test_str_01_events_cut_at_any_byte(upstream: ScriptedUpstream, cut: Any) -> None:
+    """STR-01: however the bytes are cut, the text, the JSON and the usage are whole."""
+    upstream.enqueue(Sse([*CHUNKS, usage_chunk(3, 5)], cut=cut))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        events = lines(gateway)
+        assert text_of(events) == "é日本🙂ab"
+        assert "\ufffd" not in "".join(events)
+        usage = gateway.settled(1)[0].outcome.usage
+        assert (usage.prompt, usage.completion, usage.estimated) == (3, 5, False)
+
+
+def test_str_02_crlf_and_no_space(upstream: ScriptedUpstream) -> None:
+    """STR-02: CRLF and a missing space change nothing."""
+    events = [*CHUNKS, usage_chunk(3, 5)]
+    upstream.enqueue(Sse(events, eol="\r\n", space=False), Sse(events))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        first, second = lines(gateway), lines(gateway)
+        assert first[-1] == second[-1] == "[DONE]"
+        parsed = [[orjson.loads(e) for e in got[:-1]] for got in (first, second)]
+        assert parsed[0] == parsed[1]
+        records = gateway.settled(2)
+        assert records[0].outcome.usage == records[1].outcome.usage
+
+
+def test_str_04_heartbeats(upstream: ScriptedUpstream) -> None:
+    """STR-04: comments reach no client as data and do not count as the first token."""
+    beats: list[Any] = [b": WORKING\n"] * 6 + [b":\n\n"]
+    upstream.enqueue(Sse([*beats, *map(chat_chunk, "abc"), chat_chunk(finish="stop")], pause=0.05))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        with sdk(gateway) as client:
+            stream = client.chat.completions.create(
+                model=MODEL, messages=[{"role": "user", "content": "x"}], stream=True
+            )
+            texts = [chunk.choices[0].delta.content for chunk in stream]
+        assert [text for text in texts if text] == ["a", "b", "c"]
+        ttft = gateway.settled(1)[0].outcome.timing.ttft_s
+        assert ttft is not None
+        assert ttft >= 0.3
+
+
+def test_str_06_several_data_lines(upstream: ScriptedUpstream) -> None:
+    """STR-06: an event whose JSON is split over data lines arrives as one valid event."""
+    whole = orjson.dumps(chat_chunk("joined"))
+    cut = whole.index(b',"choices"')
+    split = b"data: " + whole[:cut] + b"\ndata: " + whole[cut:] + b"\n\n"
+    upstream.enqueue(Sse([split, chat_chunk(finish="stop")]))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        events = lines(gateway)
+        assert len(events) == 3
+        assert orjson.loads(events[0]) == chat_chunk("joined")
+
+
+@pytest.mark.parametrize("end", ["body", "close", "reset"])
+def test_str_07_early_end(upstream: ScriptedUpstream, end: Any) -> None:
+    """STR-07: a stream that ends early gives its chunks, one error event and no [DONE]."""
+    upstream.enqueue(*[Sse([chat_chunk(text) for text in "abc"], end=end, pause=0.02)] * 2)
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        events = lines(gateway)
+        assert text_of(events[:-1]) == "abc"
+        error = orjson.loads(events[-1])["error"]
+        assert error["code"] == "upstream_stream_interrupted"
+        assert {"message", "type", "param", "code"} == set(error)
+        with sdk(gateway) as client, pytest.raises(openai.APIError):
+            list(
+                client.chat.completions.create(
+                    model=MODEL, messages=[{"role": "user", "content": "x"}], stream=True
+                )
+            )
+        assert gateway.settled(2)[0].outcome.status is CallStatus.FAILED
+
+
+@pytest.mark.parametrize(("code", "status"), [("insufficient_quota", 429), ("who_knows", 502)])
+def test_str_09_error_as_first_event(upstream: ScriptedUpstream, code: str, status: int) -> None:
+    """STR-09: an error object as the first event of a 200 becomes a status and a JSON error."""
+    upstream.enqueue(Sse([{"error": {"message": "quota", "code": code, "type": code}}]))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        answer = gateway.chat(stream=True)
+        assert answer.status_code == status
+        assert answer.json()["error"]["code"] == code
+        assert len(upstream.calls()) == 1
+
+
+def test_str_11_client_leaves_mid_stream(upstream: ScriptedUpstream) -> None:
+    """STR-11: the client's leaving closes the upstream and frees the place within a second."""
+    upstream.enqueue(Sse([chat_chunk("x") for _ in range(100)], pause=0.2))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        with httpx.stream(
+            "POST",
+            f"{gateway.url}/chat/completions",
+            json=chat_body(stream=True),
+            headers={"authorization": f"Bearer {KEY}"},
+        ) as answer:
+            got = answer.iter_lines()
+            while next(got) != "":
+                pass
+        left = time.monotonic()
+        record = gateway.settled(1, timeout=1.0)[0]
+        upstream.wait(lambda: upstream.requests[0].peer_closed_at, timeout=1.0)
+        assert time.monotonic() - left < 1
+        assert record.outcome.status is CallStatus.CANCELLED
+        assert record.outcome.usage.completion >= 1
+        assert gateway.admission.running("up", record.intent.lane) == 0
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_str_12_client_leaves_before_first_token(
+    upstream: ScriptedUpstream, *, stream: bool
+) -> None:
+    """STR-12: leaving before any header, streamed or not, closes the upstream."""
+    upstream.on(MODEL, never())
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(
+                f"{gateway.url}/chat/completions",
+                json=chat_body(stream=stream),
+                headers={"authorization": f"Bearer {KEY}"},
+                timeout=httpx.Timeout(5, read=0.2),
+            )
+        upstream.wait(lambda: upstream.requests[0].peer_closed_at, timeout=1.0)
+        record = gateway.settled(1, timeout=1.0)[0]
+        assert (record.outcome.status, record.outcome.http_status) == (CallStatus.CANCELLED, 499)
+        assert gateway.admission.running("up", record.intent.lane) == 0
+
+
+def test_str_15_stall_after_the_first_token(upstream: ScriptedUpstream) -> None:
+    """STR-15: stalled calls end at the idle limit and do not hold the places of others."""
+    upstream.on("stall", Sse([chat_chunk("a")], end="hang"))
+    lanes = {"interactive": {"max_in_flight": 60}}
+    target = {"base_url": upstream.url, "timeouts": {"idle": "500ms"}, "lanes": lanes}
+    with running_gateway({"up": target}) as gateway:
+        stalled, normal = _stalled_and_normal(gateway)
+        assert all(0.5 <= took <= 0.5 + 0.9 for took in stalled)
+        assert all(took < 1 for took in normal)
+        records = gateway.settled(60)
+        failed = [r for r in records if r.outcome.status is CallStatus.FAILED]
+        assert len(failed) == 50
+        assert {r.outcome.attempts[-1].code for r in failed} == {"upstream_stream_interrupted"}
+
+
+def _stalled_and_normal(gateway: RunningGateway) -> tuple[list[float], list[float]]:
+    client = openai.AsyncOpenAI(base_url=gateway.url, api_key=KEY, max_retries=0)
+
+    async def one(text: str) -> float:
+        start = time.monotonic()
+        try:
+            stream = await client.chat.completions.create(
+                model=MODEL, messages=[{"role": "user", "content": text}], stream=True
+            )
+            async for _ in stream:
+                pass
+        except openai.APIError:
+            assert text == "stall"
+        return time.monotonic() - start
+
+    async def both() -> tuple[list[float], list[float]]:
+        async with client:
+            stalling = asyncio.gather(*(one("stall") for _ in range(50)))
+            await asyncio.sleep(0.2)
+            normal = await asyncio.gather(*(one("fine") for _ in range(10)))
+            return await stalling, normal
+
+    return asyncio.run(both())
+
+
+def test_str_16_no_buffering(upstream: ScriptedUpstream) -> None:
+    """STR-16: each chunk arrives when it was written, unpacked, with the headers proxies need."""
+    upstream.enqueue(
+        Sse([chat_chunk(str(n)) for n in range(10)] + [chat_chunk(finish="stop")], pause=0.1)
+    )
+    with (
+        running_gateway({"up": {"base_url": upstream.url}}) as gateway,
+        httpx.stream(
+            "POST",
+            f"{gateway.url}/chat/completions",
+            json=chat_body(stream=True),
+            headers={"authorization": f"Bearer {KEY}", "accept-encoding": "gzip"},
+        ) as answer,
+    ):
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        assert "content-encoding" not in answer.headers
+        assert "no-cache" in answer.headers["cache-control"]
+        assert answer.headers["x-accel-buffering"] == "no"
+        arrived = [time.monotonic() for line in answer.iter_lines() if '"content"' in line]
+        written = upstream.requests[0].sent[1:11]
+        delays = sorted(a - w for a, w in zip(arrived, written, strict=True))
+        assert delays[-1] < 0.05
+
+
+def test_str_18_tool_call_fragments(upstream: ScriptedUpstream) -> None:
+    """STR-18: interleaved tool calls arrive unchanged and in order."""
+
+    def piece(index: int, arguments: str, **first: Any) -> dict[str, Any]:
+        call = {"index": index, "function": {"arguments": arguments}, **first}
+        if first:
+            call["function"] = {"name": f"f{index}", "arguments": arguments}
+        return chat_chunk(tool_calls=[call])
+
+    chunks = [
+        piece(0, '{"a"', id="call_0", type="function"),
+        piece(1, '{"b"', id="call_1", type="function"),
+        *(piece(i, part) for part in (":1", "}") for i in (0, 1)),
+        chat_chunk(finish="tool_calls"),
+    ]
+    upstream.enqueue(Sse(chunks))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        assert [orjson.loads(event) for event in lines(gateway)[:-1]] == chunks
+
+
+def test_str_19_usage_chunk_only_when_asked(upstream: ScriptedUpstream) -> None:
+    """STR-19, MET-01: the usage chunk comes last and only to who asked; the meter always has it."""
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        asked = lines(gateway, stream_options={"include_usage": True})
+        last = orjson.loads(asked[-2])
+        assert last["choices"] == []
+        assert last["usage"]["completion_tokens"] == 16
+        assert all(orjson.loads(event)["usage"] is None for event in asked[:-2])
+        unasked = lines(gateway)
+        assert all(orjson.loads(event)["choices"] for event in unasked[:-1])
+        assert upstream.requests[1].json["stream_options"] == {"include_usage": True}
+        first, second = gateway.settled(2)
+        assert first.outcome.usage == second.outcome.usage
+        assert not second.outcome.usage.estimated
+
+
+def test_head_hold_then_keep_alive(upstream: ScriptedUpstream) -> None:
+    """After the hold the head goes out with comments; a failure then is an error event."""
+    upstream.enqueue(
+        after(0.5, Sse([chat_chunk("a"), chat_chunk(finish="stop")])),
+        after(0.5, Sse([{"error": {"message": "no", "code": "x"}}])),
+    )
+    times = StreamTimes(head_hold=0.1, keep_alive=0.1)
+    with running_gateway({"up": {"base_url": upstream.url}}, times=times) as gateway:
+        served = gateway.chat(stream=True)
+        assert served.text.count(": keep-alive") >= 3
+        assert served.text.rstrip().endswith("data: [DONE]")
+        assert "x-headway-target" not in served.headers
+        failed = gateway.chat(stream=True)
+        assert failed.status_code == 200
+        assert "[DONE]" not in failed.text
+        assert '"error"' in failed.text
+
+
+def test_finish_without_done_is_complete(upstream: ScriptedUpstream) -> None:
+    """A target that forgets [DONE] after its finish reason gave a whole answer."""
+    upstream.enqueue(Sse([chat_chunk("a"), chat_chunk(finish="stop")], end="body"))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        assert lines(gateway)[-1] == "[DONE]"
+        assert gateway.settled(1)[0].outcome.status is CallStatus.OK
