@@ -24,7 +24,9 @@ async def metered_by_lane(server: Server, expected: Mapping[str, Usage]) -> dict
     """
     now = asyncio.get_running_loop().time
     deadline = now() + SETTLE_SECONDS
-    while now() < deadline and not _same(await _lanes(server), expected):
+    while not _same(metered := await _lanes(server), expected):
+        if now() >= deadline:
+            return metered
         await asyncio.sleep(0.2)
     await asyncio.sleep(SETTLED_PAUSE)
     return await _lanes(server)
