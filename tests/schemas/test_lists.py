@@ -1,0 +1,41 @@
+"""Pages: parameters are checked, list objects have every member."""
+
+import pytest
+
+from gateway.core.errors import InvalidRequest
+from gateway.schemas.lists import PageRequest, list_object, parse_page
+
+
+def test_defaults_and_given_values() -> None:
+    """Nothing given is the default; empty parameters count as not given."""
+    assert parse_page({}, default=20, most=100) == PageRequest(20)
+    query = {"limit": "5", "after": "x", "order": "asc"}
+    assert parse_page(query, default=20, most=100) == PageRequest(5, "x", descending=False)
+    assert parse_page({"after": "", "limit": ""}, default=20, most=100) == PageRequest(20)
+
+
+@pytest.mark.parametrize(
+    ("query", "param", "code"),
+    [
+        ({"limit": "0"}, "limit", "integer_below_min_value"),
+        ({"limit": "101"}, "limit", "integer_above_max_value"),
+        ({"limit": "ten"}, "limit", "invalid_type"),
+        ({"order": "up"}, "order", "invalid_value"),
+    ],
+)
+def test_wrong_values_name_their_parameter(query: dict[str, str], param: str, code: str) -> None:
+    """The error says which parameter and why."""
+    with pytest.raises(InvalidRequest) as refused:
+        parse_page(query, default=20, most=100)
+    assert (refused.value.param, refused.value.code) == (param, code)
+
+
+def test_an_empty_list_has_null_ids() -> None:
+    """first_id and last_id are there, null when nothing is."""
+    assert list_object([], has_more=False) == {
+        "object": "list",
+        "data": [],
+        "first_id": None,
+        "last_id": None,
+        "has_more": False,
+    }
