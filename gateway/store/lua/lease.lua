@@ -81,13 +81,13 @@ while got < want and not full do
     local n = tonumber(h[2])
     local run = { cur = tonumber(h[1]), rows = {}, tries = {} }
     local from = run.cur
-    local most = want - got
-    if call('ZCARD', P .. 'act') > 1 then most = math.min(most, quantum) end
+    local alone = call('ZCARD', P .. 'act') == 1
+    local most = alone and want - got or math.min(want - got, quantum)
     local used = take_retries(seg, run, most)
     if not full then used = used + take_fresh(seg, run, most - #run.rows, n) end
     if run.cur > from then call('HSET', P .. 's:' .. seg, 'cur', run.cur) end
-    call('ZINCRBY', P .. 'act', used / tonumber(h[3]), tenant)
-    call('HSET', KEYS[1], 'vt', vt)
+    local after = call('ZINCRBY', P .. 'act', used / tonumber(h[3]), tenant)
+    call('HSET', KEYS[1], 'vt', alone and after or vt)
     put_back(seg, tenant, run.cur, n)
     if #run.rows > 0 then
       runs[#runs + 1] = { seg, h[4], tenant, h[5], h[6], h[7], h[8], h[9], from, run.cur,
