@@ -1,12 +1,16 @@
 """The chart, linted and rendered by the real helm."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from gateway import __version__
+from gateway.core.settings import Settings
+from gateway.policy.loader import load_policy
 from tests.support.helm import CHART, helm, render, template
+from tests.support.serve import headway_command
 
 
 def pod(entry: dict[str, Any]) -> dict[str, Any]:
@@ -116,6 +120,28 @@ def test_wrong_values_are_refused_by_name(values: dict[str, str], message: str) 
     done = template(**values)
     assert done.returncode != 0
     assert message in done.stderr
+
+
+def test_the_policy_it_ships_is_a_policy(tmp_path: Path) -> None:
+    """The ConfigMap loads, and its target is the worker's service."""
+    objects = render()
+    path = tmp_path / "policy.yaml"
+    path.write_text(objects["ConfigMap", "r-headway-policy"]["data"]["policy.yaml"])
+    (target,) = load_policy(path).targets.values()
+    port = objects["Service", "r-headway-worker"]["spec"]["ports"][0]["port"]
+    assert target.base_url == f"http://r-headway-worker:{port}/v1"
+    assert target.sends_priority
+
+
+def test_it_sets_nothing_that_is_not_a_setting() -> None:
+    """Every variable is one of the product's, and commands parse."""
+    known = {f"HEADWAY_{name.upper()}" for name in Settings.model_fields}
+    for spec in [pod(e) for (kind, _), e in render().items() if kind == "Deployment"]:
+        container = spec["containers"][0]
+        assert {entry["name"] for entry in container.get("env", [])} <= known
+        command, *options = container["args"]
+        done = headway_command([command, *options, "--help"])
+        assert done.returncode == 0, done.stderr
 
 
 def test_secrets_of_ones_own() -> None:
