@@ -17,6 +17,8 @@ _CONTENT = re.compile(
     rb'"(?:content|text|reasoning_content|reasoning|refusal|arguments|name)"\s*:\s*'
     rb'"((?:[^"\\]|\\.)+)"'
 )
+_PLAIN_CONTENT = b'"content":"'
+_BACKSLASH = 0x5C
 _USAGE = re.compile(rb'"usage"\s*:\s*\{')
 _FIGURES = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens", "total_tokens")
 
@@ -47,12 +49,11 @@ class StreamMeter:
         Content is text, a tool call, a refusal or reasoning; a role, a comment, an empty delta
         and ``[DONE]`` are none.
         """
-        if b'"usage"' in event and _USAGE.search(event):
+        if b'"usage":' in event and b'"usage":null' not in event and _USAGE.search(event):
             self._reported = reported_usage(event) or self._reported
-        match = _CONTENT.search(event)
-        if match is None:
+        size = _content_bytes(event)
+        if not size:
             return False
-        size = match.end(1) - match.start(1)
         self._counted += 1 if size <= _ONE_TOKEN_BYTES else estimate_tokens(size)
         self._timing.content(now)
         return True
@@ -77,6 +78,18 @@ class StreamMeter:
         seen = self._reported
         prompt = seen.prompt or estimate_tokens(self._prompt_bytes)
         return Usage(prompt, self._counted, seen.cached, seen.reasoning, estimated=True)
+
+
+def _content_bytes(event: bytes) -> int:
+    """Length of the first content in an event, 0 if there is none."""
+    # Nearly every event is this one: a short text, written without spaces and escapes.
+    start = event.find(_PLAIN_CONTENT) + len(_PLAIN_CONTENT)
+    if start >= len(_PLAIN_CONTENT):
+        end = event.find(b'"', start)
+        if end > start and event[end - 1] != _BACKSLASH:
+            return end - start
+    match = _CONTENT.search(event)
+    return 0 if match is None else match.end(1) - match.start(1)
 
 
 def reported_usage(event: bytes) -> Usage | None:

@@ -4,6 +4,7 @@ import math
 
 from gateway.metering.record import CallTiming
 
+_log = math.log
 _FLOOR = 1e-4
 _STEPS_PER_E = 1 / math.log(1.1)
 
@@ -32,7 +33,7 @@ class TokenTiming:
         self._gaps += 1
         self._sum += gap
         self._max = max(self._max, gap)
-        step = int(math.log(gap / _FLOOR) * _STEPS_PER_E) + 1 if gap > _FLOOR else 0
+        step = int(_log(gap / _FLOOR) * _STEPS_PER_E) + 1 if gap > _FLOOR else 0
         self._counts[step] = self._counts.get(step, 0) + 1
 
     @property
