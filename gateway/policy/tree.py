@@ -47,18 +47,15 @@ def read_tree(file: Path, text: str, expand: Callable[[str], str]) -> Tree:
     ``expand`` raises ValueError with the reason. Raises ConfigError with file and line for broken
     YAML, a key given twice, a tag that is no plain value, and what ``expand`` refuses.
     """
-    loader = yaml.SafeLoader(text)
     try:
-        root = loader.get_single_node()
-        return _Reader(file, loader, expand).read(root)
+        loader = yaml.SafeLoader(text)
+        return _Reader(file, loader, expand).read(loader.get_single_node())
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "not YAML"
         raise ConfigError(problem, file=file, line=mark.line + 1 if mark else None) from None
     except yaml.YAMLError:
         raise ConfigError("not YAML: a character that may not occur", file=file) from None
-    finally:
-        loader.dispose()
 
 
 class _Reader:

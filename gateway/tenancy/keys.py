@@ -75,7 +75,7 @@ def _digest(token: str) -> bytes:
     token = token.strip()
     if not token:
         return b""
-    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
 def _put(ring: dict[bytes, Caller], digest: bytes, caller: Caller) -> None:

@@ -1,0 +1,57 @@
+"""What is said about wrong members."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.policy.faults import RENAMED
+from gateway.policy.model import ClassifyPolicy, LaneLimits, Policy, RetryPolicy, TargetPolicy
+from tests.support.policies import faults_of, write_policy
+
+BASE = "targets:\n  up:\n    base_url: http://127.0.0.1:9/v1\n    models: [m1]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("    lanes: {batch: {max_wait: 30 parsecs}}\n", "a duration is seconds, or text such as"),
+        ("    lanes: {batch: {max_wait: -1}}\n", "a duration is seconds, or text such as"),
+        ("    lanes: {batch: {max_in_flight: many}}\n", "input should be a valid integer"),
+        ("    lanes: 7\n", "input should be a valid dictionary"),
+        ("    kind: vlm\n", "input should be 'openai', 'vllm', 'sglang' or 'local'"),
+        ("    retry: {attempts: 0}\n", "input should be greater than or equal to 1"),
+        ("    zzzzzz: 1\n", "unknown key; known are kind, base_url"),
+        ("    lanes: {zzz: {}}\n", "unknown key; known are interactive, elastic, batch"),
+    ],
+)
+def test_each_fault_has_line_path_and_reason(text: str, said: str, tmp_path: Path) -> None:
+    """Wrong types, durations, choices and names."""
+    (fault,) = faults_of(write_policy(tmp_path, BASE + text))
+    assert fault.startswith("5: targets.up.")
+    assert said in fault
+
+
+def test_a_target_without_an_address(tmp_path: Path) -> None:
+    """Only the bundled worker may have none."""
+    text = "targets:\n  a: {models: [m]}\n  b: {kind: local, models: [m]}\n"
+    assert faults_of(write_policy(tmp_path, text)) == ["2: targets.a: base_url is missing"]
+
+
+def test_a_missing_member_is_named_at_its_owner(tmp_path: Path) -> None:
+    """The line is that of what it is missing from."""
+    text = "targets:\n  a:\n    base_url: http://x\n"
+    assert faults_of(write_policy(tmp_path, text)) == ["2: targets.a: models is missing"]
+
+
+def test_a_wrong_value_is_not_repeated(tmp_path: Path) -> None:
+    """It may be a secret in the wrong place."""
+    text = BASE + "    retry: SECRET1\n    api_key: [SECRET1]\n"
+    assert "SECRET1" not in "".join(faults_of(write_policy(tmp_path, text)))
+
+
+def test_renamed_keys_lead_to_names_that_exist() -> None:
+    """No advice sends a reader to an unknown name."""
+    models = (Policy, TargetPolicy, LaneLimits, RetryPolicy, ClassifyPolicy)
+    known = {name for model in models for name in model.model_fields}
+    assert set(RENAMED.values()) <= known
+    assert not set(RENAMED) & known

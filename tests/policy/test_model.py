@@ -1,0 +1,50 @@
+"""What a policy means once it is read."""
+
+import pytest
+from pydantic import ValidationError
+
+from gateway.core.lanes import Lane
+from gateway.policy.model import KeyPolicy, Lanes, Policy, TargetPolicy, TimeoutPolicy, seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("250ms", 0.25), ("30s", 30.0), ("2m", 120.0), ("24h", 86400.0), (7, 7)]
+)
+def test_durations(text: object, value: float) -> None:
+    """Numbers are seconds; text has a unit."""
+    assert seconds(text) == value
+
+
+def test_models_may_be_renamed_per_target() -> None:
+    """A list keeps names, a mapping says what the target calls them; order is the file's."""
+    policy = Policy.model_validate(
+        {
+            "targets": {
+                "a": {"base_url": "http://a/v1", "models": ["m1", "m2"]},
+                "b": {"base_url": "http://b/v1", "models": {"m1": "vendor/m-1"}},
+            }
+        }
+    )
+    assert policy.models() == {"m1": ("a", "b"), "m2": ("a",)}
+    assert policy.targets["b"].models["m1"] == "vendor/m-1"
+    assert policy.weight("nobody") == 1.0
+
+
+def test_priority_is_for_engines_that_know_it() -> None:
+    """The bundled worker does; others when the policy says so."""
+    assert TargetPolicy(kind="local", models={"m": "m"}).sends_priority
+    assert not TargetPolicy(base_url="http://a", models={"m": "m"}).sends_priority
+    assert TargetPolicy(base_url="http://a", models={"m": "m"}, priority=True).sends_priority
+
+
+def test_a_key_is_given_in_one_form() -> None:
+    """Neither none nor both."""
+    for members in ({}, {"key": "x", "sha256": "a" * 64}):
+        with pytest.raises(ValidationError, match="exactly one"):
+            KeyPolicy.model_validate(members)
+
+
+def test_limits_and_timeouts_as_values() -> None:
+    """Each lane has its own limits; timeouts become what a provider takes."""
+    assert Lanes().of(Lane.BATCH).max_queue == 0
+    assert TimeoutPolicy(total=9).to_timeouts().total == 9

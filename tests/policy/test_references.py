@@ -1,0 +1,48 @@
+"""Names that lead nowhere."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.policies import faults_of, write_policy
+
+BASE = "targets:\n  up: {base_url: 'http://127.0.0.1:9/v1', models: [m1]}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("classify: {rules: {r: {lane: batch, keys: [k9]}}}\n", "classify.rules.r.keys[0]: no key"),
+        (
+            "classify: {rules: {r: {lane: batch, tenants: [t9]}}}\n",
+            "classify.rules.r.tenants[0]: no tenant",
+        ),
+        (
+            "classify: {rules: {r: {lane: batch, models: [m1, m9]}}}\n",
+            "classify.rules.r.models[1]: no model is called 'm9'; there are m1",
+        ),
+        ("keys: {a: {key: x, models: [m9]}}\n", "keys.a.models[0]: no model"),
+        ("keys: {a: {key: x}, b: {key: x}}\n", "keys.b: the same key as keys.a"),
+        ("keys: {a: {key: }}\n", "keys.a.key: is empty"),
+        ("keys: {a: {sha256: ''}}\n", "keys.a.sha256: is empty"),
+    ],
+)
+def test_what_points_nowhere_is_refused(text: str, fault: str, tmp_path: Path) -> None:
+    """Rules and keys name only what exists; no key stands for two names."""
+    (found,) = faults_of(write_policy(tmp_path, BASE + text))
+    assert found.startswith(f"3: {fault}")
+
+
+@pytest.mark.parametrize("url", ["vllm:8000", "ftp://x", "http://", "http://x:99999", "/v1"])
+def test_an_address_must_be_one(url: str, tmp_path: Path) -> None:
+    """Only http and https, with a host."""
+    text = f"targets:\n  up: {{base_url: '{url}', models: [m1]}}\n"
+    (found,) = faults_of(write_policy(tmp_path, text))
+    assert found == "2: targets.up.base_url: is not an http or https address"
+
+
+def test_an_empty_header_is_refused(tmp_path: Path) -> None:
+    """Headers carry secrets too."""
+    text = "targets:\n  up: {base_url: 'http://x', models: [m1], headers: {x-token: ''}}\n"
+    (found,) = faults_of(write_policy(tmp_path, text))
+    assert found.startswith("2: targets.up.headers.x-token: is empty")
