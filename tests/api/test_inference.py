@@ -1,0 +1,303 @@
+"""Retries, fallback and statuses of calls over real HTTP."""
+
+import asyncio
+import time
+from email.utils import formatdate
+from typing import Any
+
+import openai
+import orjson
+import pytest
+
+from gateway.core.clock import SystemClock
+from gateway.metering.record import CallStatus
+from tests.support.gateway import KEY, MODEL, chat_body, running_gateway
+from tests.support.scripts import (
+    Sse,
+    answer,
+    chat_chunk,
+    error,
+    hang_up,
+    never,
+    raw,
+)
+from tests.support.upstream import ScriptedUpstream
+
+QUICK = {"base": "10ms", "cap": "20ms"}
+
+
+def events_of(text: str) -> list[str]:
+    """The data of every event of a streamed answer."""
+    return [line[6:] for line in text.split("\n") if line.startswith("data: ")]
+
+
+def test_rty_01_no_retry_after_content(
+    upstream: ScriptedUpstream, upstream2: ScriptedUpstream
+) -> None:
+    """RTY-01: once content has come, no other target is asked and the end is an error event."""
+    upstream.enqueue(Sse([chat_chunk(text) for text in "abc"], end="reset", pause=0.02))
+    targets = {"up1": {"base_url": upstream.url}, "up2": {"base_url": upstream2.url}}
+    with running_gateway(targets) as gateway:
+        events = events_of(gateway.chat(stream=True).text)
+        assert len(events) == 4
+        assert orjson.loads(events[-1])["error"]["code"] == "upstream_stream_interrupted"
+        assert (len(upstream.calls()), len(upstream2.calls())) == (1, 0)
+
+
+def test_rty_02_fallback_before_content(
+    upstream: ScriptedUpstream, upstream2: ScriptedUpstream
+) -> None:
+    """RTY-02: a role alone is not content: only the second target's stream is seen."""
+    failing = {"error": {"message": "boom", "type": "server_error", "code": None}}
+    upstream.enqueue(Sse([chat_chunk("", role="assistant"), failing]))
+    targets = {"up1": {"base_url": upstream.url}, "up2": {"base_url": upstream2.url}}
+    with running_gateway(targets) as gateway:
+        got = gateway.chat(stream=True)
+        chunks = [orjson.loads(event) for event in events_of(got.text)[:-1]]
+        assert len({chunk["id"] for chunk in chunks}) == 1
+        roles = [c for c in chunks if c["choices"][0]["delta"].get("role")]
+        assert len(roles) == 1
+        assert got.headers["x-headway-target"] == "up2"
+        assert got.headers["x-headway-attempts"] == "2"
+        assert [a.target for a in gateway.settled(1)[0].outcome.attempts] == ["up1", "up2"]
+
+
+def test_rty_04_chain_used_up(upstream: ScriptedUpstream, upstream2: ScriptedUpstream) -> None:
+    """RTY-04: two attempts each, then one 503 in the OpenAI form."""
+    retry = {"attempts": 2, **QUICK}
+    for up in (upstream, upstream2):
+        up.on(MODEL, error(503, "busy"))
+    targets = {
+        "up1": {"base_url": upstream.url, "retry": retry},
+        "up2": {"base_url": upstream2.url, "retry": retry},
+    }
+    with running_gateway(targets) as gateway:
+        got = gateway.chat()
+        assert got.status_code == 503
+        assert set(got.json()["error"]) == {"message", "type", "param", "code"}
+        assert (len(upstream.calls()), len(upstream2.calls())) == (2, 2)
+        assert len(gateway.settled(1)[0].outcome.attempts) == 4
+
+
+def test_rty_08_who_answered(upstream: ScriptedUpstream, upstream2: ScriptedUpstream) -> None:
+    """RTY-08: body, headers and record name the model that served."""
+    upstream.refuse()
+    retry = {"attempts": 1}
+    targets = {
+        "up1": {"base_url": upstream.url, "retry": retry},
+        "up2": {"base_url": upstream2.url, "models": {MODEL: "m2"}},
+    }
+    with running_gateway(targets) as gateway:
+        got = gateway.chat()
+        assert got.json()["model"] == "m2"
+        assert got.headers["x-headway-served-model"] == "m2"
+        assert gateway.settled(1)[0].outcome.served_model == "m2"
+
+
+@pytest.mark.parametrize("form", ["seconds", "date", "ms"])
+def test_rty_10_retry_after(upstream: ScriptedUpstream, form: str) -> None:
+    """RTY-10: the second attempt starts at the told moment, at most 1.2 s later."""
+    wait = 1.0
+    date = formatdate(SystemClock().now() + 2.0, usegmt=True)
+    told = {
+        "seconds": {"retry-after": "1"},
+        "date": {"retry-after": date},
+        "ms": {"retry-after-ms": "1000"},
+    }[form]
+    upstream.enqueue(error(429, headers=told))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        assert gateway.chat().status_code == 200
+        first, second = upstream.calls()
+        assert wait - 0.01 <= second.at - first.at <= wait + 1.2
+
+
+def test_rty_10_too_long_to_wait(upstream: ScriptedUpstream) -> None:
+    """RTY-10: a wait beyond the total limit gives the 429 at once, Retry-After kept."""
+    upstream.enqueue(error(429, "slow down", headers={"retry-after": "3"}))
+    with running_gateway({"up": {"base_url": upstream.url, "timeouts": {"total": 2}}}) as gateway:
+        start = time.monotonic()
+        got = gateway.chat()
+        assert time.monotonic() - start < 0.5
+        assert (got.status_code, got.headers["retry-after"]) == (429, "3")
+        assert len(upstream.calls()) == 1
+
+
+def test_rty_15_attempts_do_not_multiply(upstream: ScriptedUpstream) -> None:
+    """RTY-15: three attempts are three requests."""
+    upstream.on(MODEL, error(500))
+    target = {"base_url": upstream.url, "retry": {"attempts": 3, **QUICK}}
+    with running_gateway({"up": target}) as gateway:
+        with (
+            openai.OpenAI(base_url=gateway.url, api_key=KEY, max_retries=0) as client,
+            pytest.raises(openai.InternalServerError),
+        ):
+            client.chat.completions.create(**chat_body())
+        assert len(upstream.calls()) == 3
+
+
+def test_rty_17_idle_connection_closed(upstream: ScriptedUpstream) -> None:
+    """RTY-17: calls at the very moment of the upstream's idle close all succeed, once each."""
+    upstream.idle_close = 0.05
+    with running_gateway({"up": {"base_url": upstream.url, "retry": {"attempts": 1}}}) as gateway:
+        for number in range(30):
+            start = time.monotonic()
+            assert gateway.chat(f"call {number}").status_code == 200
+            time.sleep(max(0.0, 0.0485 + number * 0.0001 - (time.monotonic() - start)))
+        assert len(upstream.calls()) == 30
+
+
+@pytest.mark.parametrize(("resend", "requests"), [(False, 1), (True, 2)])
+def test_rty_18_outcome_unknown(upstream: ScriptedUpstream, *, resend: bool, requests: int) -> None:
+    """RTY-18: a fresh connection closed without a status: sent again only where asked for."""
+    upstream.on(MODEL, hang_up(0.05))
+    retry = {"attempts": 2, "resend_unknown": resend, **QUICK}
+    with running_gateway({"up": {"base_url": upstream.url, "retry": retry}}) as gateway:
+        assert gateway.chat().status_code in {502, 504}
+        assert len(upstream.calls()) == requests
+        attempts = gateway.settled(1)[0].outcome.attempts
+        assert [a.code for a in attempts] == ["upstream_outcome_unknown"] * requests
+
+
+@pytest.mark.parametrize("status", [400, 404, 413, 422, 429, 503])
+def test_rty_19_status_keeps_its_meaning(upstream: ScriptedUpstream, status: int) -> None:
+    """RTY-19: a target's status passes with an OpenAI error."""
+    upstream.on(MODEL, error(status, "their words", code="their_code"))
+    target = {"base_url": upstream.url, "retry": {"attempts": 1}}
+    with running_gateway({"up": target}) as gateway:
+        got = gateway.chat()
+        assert got.status_code == status
+        assert got.json()["error"]["message"] == "their words"
+        assert set(got.json()["error"]) == {"message", "type", "param", "code"}
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_rty_19_our_credential(upstream: ScriptedUpstream, status: int) -> None:
+    """RTY-19: a target that refuses our key is a 502 without details."""
+    upstream.on(MODEL, error(status, "bad key sk-upstream-secret"))
+    target = {"base_url": upstream.url, "api_key": "sk-upstream-secret"}
+    with running_gateway({"up": target}) as gateway:
+        got = gateway.chat()
+        assert got.status_code == 502
+        assert "secret" not in got.text
+        assert len(upstream.calls()) == 1
+
+
+def test_rty_21_request_faults_are_answers(upstream: ScriptedUpstream) -> None:
+    """RTY-21: a 400 is one upstream request, and the next call goes to the same target."""
+    upstream.enqueue(error(400, "too long", code="context_length_exceeded"))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        refused = gateway.chat("long")
+        assert refused.status_code == 400
+        assert refused.json()["error"]["code"] == "context_length_exceeded"
+        assert len(upstream.calls()) == 1
+        assert gateway.chat("short").status_code == 200
+
+
+def test_cut_and_malformed_plain_answers(upstream: ScriptedUpstream) -> None:
+    """A plain 200 that is no JSON object, or holds an error, is never passed on as 200."""
+    upstream.enqueue(
+        raw(b"<html>oops</html>"),
+        answer({"error": {"message": "quota", "code": "insufficient_quota"}}),
+    )
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        assert gateway.chat().status_code == 502
+        quota = gateway.chat()
+        assert quota.status_code == 429
+        assert quota.headers["x-should-retry"] == "false"
+
+
+def test_queue_full(upstream: ScriptedUpstream) -> None:
+    """A full lane answers 429 with Retry-After; a place that frees goes to the next in line."""
+    upstream.pace.first = 0.3
+    lanes = {"interactive": {"max_in_flight": 1, "max_queue": 1}}
+    with running_gateway({"up": {"base_url": upstream.url, "lanes": lanes}}) as gateway:
+        statuses = asyncio.run(_at_once(gateway.url, 3))
+        assert sorted(statuses) == [200, 200, 429]
+        assert upstream.peak == 1
+        codes = [record.outcome.http_status for record in gateway.settled(3)]
+        assert sorted(codes) == [200, 200, 429]
+
+
+async def _at_once(url: str, count: int) -> list[int]:
+    client = openai.AsyncOpenAI(base_url=url, api_key=KEY, max_retries=0)
+
+    async def one(number: int) -> int:
+        await asyncio.sleep(number * 0.05)
+        try:
+            await client.chat.completions.create(**chat_body())
+        except openai.APIStatusError as failed:
+            return failed.status_code if "retry-after" in failed.response.headers else 0
+        return 200
+
+    async with client:
+        return await asyncio.gather(*(one(number) for number in range(count)))
+
+
+def test_run_01_pool_survives_cancels(upstream: ScriptedUpstream) -> None:
+    """RUN-01, scaled: calls cancelled at random moments leak neither places nor sockets."""
+    upstream.pace.first = 0.02
+    upstream.accept_delay = 0.003
+    lanes = {"interactive": {"max_in_flight": 10, "max_queue": 1000}}
+    with running_gateway({"up": {"base_url": upstream.url, "lanes": lanes}}) as gateway:
+        took = asyncio.run(_cancel_many(gateway.url))
+        assert max(took) < 1
+        assert upstream.open_connections <= 10
+        lane = gateway.records.last.intent.lane
+        assert gateway.admission.running("up", lane) == 0
+
+
+async def _cancel_many(url: str) -> list[float]:
+    client = openai.AsyncOpenAI(base_url=url, api_key=KEY, max_retries=0)
+
+    async def timed(limit: float | None) -> float:
+        start = time.monotonic()
+        try:
+            async with asyncio.timeout(limit):
+                await client.chat.completions.create(**chat_body())
+        except TimeoutError:
+            pass
+        return time.monotonic() - start
+
+    async with client:
+        for wave in range(5):
+            await asyncio.gather(*(timed(0.002 * (n % 40 + wave) + 0.001) for n in range(40)))
+        await asyncio.sleep(0.3)
+        return list(await asyncio.gather(*(timed(None) for _ in range(10))))
+
+
+def test_run_06_silent_backend(upstream: ScriptedUpstream, upstream2: ScriptedUpstream) -> None:
+    """RUN-06: a target that never answers ends its own calls at their limit and no others."""
+    upstream.on("silent", never())
+    lanes = {"interactive": {"max_in_flight": 64}}
+    targets: dict[str, dict[str, Any]] = {
+        "up1": {
+            "base_url": upstream.url,
+            "models": ["silent"],
+            "timeouts": {"first_byte": "700ms"},
+            "lanes": lanes,
+        },
+        "up2": {"base_url": upstream2.url, "lanes": lanes},
+    }
+    with running_gateway(targets) as gateway:
+        silent, normal = asyncio.run(_silent_and_normal(gateway.url))
+        assert all(0.69 <= took < 2 for took in silent)
+        assert max(normal) < 1
+        statuses = [r.outcome.status for r in gateway.settled(60) if r.intent.model == "silent"]
+        assert set(statuses) == {CallStatus.FAILED}
+
+
+async def _silent_and_normal(url: str) -> tuple[list[float], list[float]]:
+    client = openai.AsyncOpenAI(base_url=url, api_key=KEY, max_retries=0)
+
+    async def one(model: str) -> float:
+        start = time.monotonic()
+        try:
+            await client.chat.completions.create(**{**chat_body(), "model": model})
+        except openai.InternalServerError as failed:
+            return time.monotonic() - start if failed.status_code == 504 else 0.0
+        return time.monotonic() - start
+
+    async with client:
+        silent = asyncio.gather(*(one("silent") for _ in range(30)))
+        normal = await asyncio.gather(*(one(MODEL) for _ in range(30)))
+        return list(await silent), list(normal)

@@ -1,0 +1,114 @@
+"""Places, and the line in front of them."""
+
+import asyncio
+
+import pytest
+
+from gateway.core.clock import SystemClock
+from gateway.core.errors import QueueFull
+from gateway.core.lanes import Lane
+from gateway.policy.model import Policy
+from gateway.routing.admission import LONGEST_RETRY_AFTER, Admission
+
+FAST = Lane.INTERACTIVE
+
+
+def admission(**limits: object) -> Admission:
+    """One target ``t`` with these interactive limits."""
+    lanes = {"interactive": limits, "elastic": {"max_in_flight": 1}}
+    target = {"base_url": "http://x/v1", "models": ["m"], "lanes": lanes}
+    return Admission(Policy.model_validate({"targets": {"t": target}}), SystemClock())
+
+
+async def test_places_go_in_order_of_arrival() -> None:
+    """Who came first is served first."""
+    gates = admission(max_in_flight=1)
+    first = await gates.enter("t", FAST)
+    order: list[int] = []
+
+    async def one(number: int) -> None:
+        slot = await gates.enter("t", FAST)
+        order.append(number)
+        slot.release()
+
+    tasks = []
+    for number in range(5):
+        tasks.append(asyncio.create_task(one(number)))
+        await asyncio.sleep(0)
+    assert gates.waiting("t", FAST) == 5
+    first.release()
+    await asyncio.gather(*tasks)
+    assert order == [0, 1, 2, 3, 4]
+    assert gates.running("t", FAST) == 0
+
+
+async def test_releasing_twice_frees_one_place() -> None:
+    """A slot given back twice does not free somebody else's place."""
+    gates = admission(max_in_flight=2)
+    first = await gates.enter("t", FAST)
+    await gates.enter("t", FAST)
+    first.release()
+    first.release()
+    assert gates.running("t", FAST) == 1
+
+
+async def test_lanes_do_not_share_places() -> None:
+    """A full lane does not hold up the other."""
+    gates = admission(max_in_flight=1)
+    await gates.enter("t", FAST)
+    await gates.enter("t", Lane.ELASTIC)
+    assert gates.running("t", Lane.ELASTIC) == 1
+
+
+async def test_a_full_queue_refuses_at_once() -> None:
+    """Beyond max_queue nobody waits; the advice is between 1 and 60 seconds."""
+    gates = admission(max_in_flight=1, max_queue=0)
+    await gates.enter("t", FAST)
+    with pytest.raises(QueueFull) as caught:
+        await gates.enter("t", FAST)
+    assert 1 <= caught.value.retry_after <= LONGEST_RETRY_AFTER
+
+
+async def test_a_wait_has_an_end() -> None:
+    """After max_wait the caller is refused and is no longer in line."""
+    gates = admission(max_in_flight=1, max_wait=0.01)
+    slot = await gates.enter("t", FAST)
+    with pytest.raises(QueueFull):
+        await gates.enter("t", FAST)
+    assert gates.waiting("t", FAST) == 0
+    slot.release()
+    assert gates.running("t", FAST) == 0
+
+
+async def test_lim_04_cancelled_waiters_leak_nothing() -> None:
+    """LIM-04: cancelling at any moment, even as the place is handed over, loses no place."""
+    gates = admission(max_in_flight=2, max_queue=500)
+
+    async def one() -> None:
+        slot = await gates.enter("t", FAST)
+        try:
+            await asyncio.sleep(0)
+        finally:
+            slot.release()
+
+    tasks = [asyncio.create_task(one()) for _ in range(200)]
+    for turn, task in enumerate(tasks):
+        if turn % 3 == 0:
+            task.cancel()
+        if turn % 2 == 0:
+            await asyncio.sleep(0)
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert (gates.running("t", FAST), gates.waiting("t", FAST)) == (0, 0)
+
+
+async def test_cancelled_with_the_place_in_hand() -> None:
+    """A waiter that is cancelled after its place was granted passes it on."""
+    gates = admission(max_in_flight=1)
+    slot = await gates.enter("t", FAST)
+    waiting = asyncio.create_task(gates.enter("t", FAST))
+    behind = asyncio.create_task(gates.enter("t", FAST))
+    await asyncio.sleep(0)
+    slot.release()
+    waiting.cancel()
+    (await behind).release()
+    assert gates.running("t", FAST) == 0

@@ -1,0 +1,108 @@
+"""One attempt for one batch row."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import orjson
+import pytest
+
+from gateway.core.clock import SystemClock
+from gateway.core.errors import ModelNotFound, UpstreamFailed, UpstreamThrottled
+from gateway.policy.model import Policy
+from gateway.providers.registry import Registry
+from gateway.routing.offline import RowCaller
+from gateway.routing.router import Router
+from tests.support.scripts import answer, error, never, raw
+from tests.support.upstream import ScriptedUpstream
+
+CHAT = orjson.dumps({"model": "m", "messages": [{"role": "user", "content": "a b c"}]})
+
+
+@pytest.fixture
+async def caller(
+    upstream: ScriptedUpstream, upstream2: ScriptedUpstream
+) -> AsyncIterator[RowCaller]:
+    """Over UP and UP2; UP serves ``m`` as ``their-m``."""
+    policy = Policy.model_validate(
+        {
+            "targets": {
+                "one": {"base_url": upstream.url, "models": {"m": "their-m"}, "priority": True},
+                "two": {"base_url": upstream2.url, "models": ["m"]},
+            }
+        }
+    )
+    registry = Registry.from_policy(policy)
+    yield RowCaller(Router(policy), registry, SystemClock())
+    await registry.aclose()
+
+
+async def test_streams_and_puts_together(caller: RowCaller, upstream: ScriptedUpstream) -> None:
+    """The target is streamed with the batch rank; the row gets a plain answer and its usage."""
+    firsts: list[int] = []
+    got = await caller.call("m", "/v1/chat/completions", CHAT, "r1", lambda: firsts.append(1))
+    sent = upstream.calls()[0].json
+    assert (sent["stream"], sent["priority"], sent["model"]) == (True, 100, "their-m")
+    assert (got.status, got.target, got.served_model) == (200, "one", "their-m")
+    assert got.body["object"] == "chat.completion"
+    assert got.body["choices"][0]["message"]["content"].endswith("w15")
+    assert got.usage is not None
+    assert (got.usage.prompt, got.usage.completion) == (3, 16)
+    assert firsts == [1]
+    await caller.call("m", "/v1/chat/completions", CHAT, "r2")
+    assert upstream.connections == 1
+
+
+async def test_completions_and_embeddings(caller: RowCaller) -> None:
+    """Completions are streamed too; embeddings are plain."""
+    body = orjson.dumps({"model": "m", "prompt": ["a", "b"]})
+    done = await caller.call("m", "/v1/completions", body, "r")
+    assert [choice["index"] for choice in done.body["choices"]] == [0, 1]
+    vectors = await caller.call(
+        "m", "/v1/embeddings", orjson.dumps({"model": "m", "input": "a b"}), "r"
+    )
+    assert vectors.body["object"] == "list"
+    assert vectors.usage is not None
+    assert vectors.usage.prompt == 2
+
+
+async def test_plain_answer_to_a_stream(caller: RowCaller, upstream: ScriptedUpstream) -> None:
+    """A target that does not stream is taken at its word; one that talks HTML is not."""
+    upstream.enqueue(answer({"choices": [], "usage": {"prompt_tokens": 4}}))
+    got = await caller.call("m", "/v1/chat/completions", CHAT, "r")
+    assert got.usage is not None
+    assert got.usage.prompt == 4
+    upstream.enqueue(raw(b"<html>"))
+    assert (await caller.call("m", "/v1/chat/completions", CHAT, "r")).target == "two"
+
+
+async def test_one_attempt_per_target(
+    caller: RowCaller, upstream: ScriptedUpstream, upstream2: ScriptedUpstream
+) -> None:
+    """Each target is asked once; the queue does the rest."""
+    upstream.on("their-m", error(500))
+    upstream2.on("m", error(429, headers={"retry-after": "7"}))
+    with pytest.raises(UpstreamThrottled) as caught:
+        await caller.call("m", "/v1/chat/completions", CHAT, "r")
+    assert caught.value.retry_after == 7
+    assert (len(upstream.calls()), len(upstream2.calls())) == (1, 1)
+    upstream2.clear()
+    upstream2.on("m", raw(b"[]"))
+    with pytest.raises(UpstreamFailed):
+        await caller.call("m", "/v1/embeddings", orjson.dumps({"model": "m", "input": "x"}), "r")
+
+
+async def test_unknown_model(caller: RowCaller) -> None:
+    """A model nobody serves is no upstream's fault."""
+    with pytest.raises(ModelNotFound):
+        await caller.call("nope", "/v1/chat/completions", CHAT, "r")
+
+
+async def test_cancel_closes_the_connection(caller: RowCaller, upstream: ScriptedUpstream) -> None:
+    """A cancelled row leaves nothing running at the target."""
+    upstream.on("their-m", never())
+    task = asyncio.create_task(caller.call("m", "/v1/chat/completions", CHAT, "r"))
+    await upstream.until(upstream.calls)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await upstream.until(lambda: upstream.requests[0].peer_closed_at, timeout=1)

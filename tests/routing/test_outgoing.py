@@ -1,0 +1,59 @@
+"""The body a target gets."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from gateway.core.lanes import Lane
+from gateway.core.targets import Timeouts
+from gateway.policy.model import RetryPolicy
+from gateway.routing.outgoing import DENIED, outgoing_body, without_denied
+from gateway.routing.plan import Route
+
+
+def sent(members: dict[str, Any], *, kind: str = "vllm", **how: Any) -> dict[str, Any]:
+    """The parsed body for a target of ``kind``."""
+    ranked = bool(how.pop("ranked", False))
+    route = Route("t", "their-m", kind, Timeouts(), RetryPolicy(), ranked)
+    lane = how.pop("lane", Lane.INTERACTIVE)
+    body: dict[str, Any] = orjson.loads(
+        outgoing_body(members, route, lane, stream=how.pop("stream", False), **how)
+    )
+    return body
+
+
+def test_unknown_members_pass() -> None:
+    """Vendor members stay as they are; only the model is renamed."""
+    members = {"model": "m", "top_k": 5, "chat_template_kwargs": {"a": [1, None, "é"]}}
+    assert sent(members) == {**members, "model": "their-m"}
+
+
+def test_denied_members_go() -> None:
+    """What steers the gateway or its targets is dropped, wrapped or not; the input stays."""
+    members = {"model": "m", **dict.fromkeys(DENIED, "x"), "metadata": {"api_base": "x", "k": "v"}}
+    kept = without_denied(members)
+    assert kept == {"model": "m", "metadata": {"k": "v"}}
+    assert members["metadata"] == {"api_base": "x", "k": "v"}
+
+
+def test_streams_are_asked_for_usage() -> None:
+    """The client's other options are kept."""
+    body = sent({"model": "m", "stream_options": {"include_obfuscation": False}}, stream=True)
+    assert body["stream"] is True
+    assert body["stream_options"] == {"include_obfuscation": False, "include_usage": True}
+
+
+@pytest.mark.parametrize(
+    ("lane", "rank"), [(Lane.INTERACTIVE, 0), (Lane.ELASTIC, 10), (Lane.BATCH, 100)]
+)
+def test_rank_by_lane(lane: Lane, rank: int) -> None:
+    """Lower is sooner; the client's own rank is replaced."""
+    assert sent({"model": "m", "priority": -5}, lane=lane, ranked=True)["priority"] == rank
+
+
+def test_service_tier() -> None:
+    """Providers that bill by the tier get the one really used; engines get none."""
+    members = {"model": "m", "service_tier": "priority"}
+    assert sent(members, kind="openai", tier="flex")["service_tier"] == "flex"
+    assert "service_tier" not in sent(members, kind="vllm", tier="flex")
