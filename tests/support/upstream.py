@@ -37,7 +37,8 @@ class ScriptedUpstream:
     ``pace`` is how fast default answers come; ``slots`` bounds how many run at once (the others
     wait, as in an engine); ``idle_close`` closes kept-alive connections after so many seconds;
     ``accept_delay`` waits before each accept; ``models`` are refused with 404 when not listed
-    (None: every name is served).
+    (None: every name is served). ``running`` counts calls that are here, ``peak`` the most of them
+    ever, ``generating`` those that have a slot.
     """
 
     def __init__(self, *, models: list[str] | None = None, pace: Pace | None = None) -> None:
@@ -48,6 +49,7 @@ class ScriptedUpstream:
         self.requests: list[Seen] = []
         self.connections = 0
         self.running = 0
+        self.generating = 0
         self.peak = 0
         self.port = 0
         self._slots: asyncio.Semaphore | None = None
@@ -181,26 +183,28 @@ class ScriptedUpstream:
 
     async def answer(self, exchange: Exchange) -> None:
         """Answer one request by script, rule or default."""
+        if exchange.seen.method != "POST":
+            await self._default(exchange)
+            return
         self.running += 1
         self.peak = max(self.peak, self.running)
         try:
-            script = self._script_for(exchange.seen)
-            if self._slots is None:
-                await script(exchange)
-            else:
-                async with self._slots:
-                    await script(exchange)
+            async with self._slots or contextlib.nullcontext():
+                self.generating += 1
+                try:
+                    await self._script_for(exchange.seen)(exchange)
+                finally:
+                    self.generating -= 1
         finally:
             self.running -= 1
 
     def _script_for(self, seen: Seen) -> Script:
-        if seen.method == "POST":
-            if self._queue:
-                return self._queue.popleft()
-            for rule in self._rules:
-                if rule.times != 0 and rule.match(seen):
-                    rule.times = None if rule.times is None else rule.times - 1
-                    return rule.script
+        if self._queue:
+            return self._queue.popleft()
+        for rule in self._rules:
+            if rule.times != 0 and rule.match(seen):
+                rule.times = None if rule.times is None else rule.times - 1
+                return rule.script
         return self._default
 
     async def _default(self, exchange: Exchange) -> None:
@@ -209,6 +213,8 @@ class ScriptedUpstream:
         if path == "/v1/models":
             rows = [{"id": m, "object": "model", "owned_by": "test"} for m in self.models or []]
             exchange.json({"object": "list", "data": rows})
+        elif path == "/metrics":
+            exchange.full(200, f"headway_worker_rows_running {self.generating}\n".encode())
         elif self.models is not None and seen.model not in self.models:
             exchange.json(_error("no such model", "model_not_found"), 404)
         elif path == "/v1/chat/completions":
