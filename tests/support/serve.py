@@ -54,7 +54,7 @@ class RunningHeadway:
 
     def child(self, name: str, timeout: float = 15.0) -> int:
         """The pid of a child, waited for."""
-        return wait_for(lambda: self.children().get(name), timeout, name)
+        return int(wait_for(lambda: self.children().get(name), timeout, name))
 
     def kill(self) -> None:
         """SIGKILL of the gateway itself; waits until its children are gone, too."""
