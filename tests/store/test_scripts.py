@@ -61,7 +61,7 @@ async def test_full_memory_refuses_new_work_and_settles_old(store: StoreClient) 
     await queue.enqueue(SHARD, segment("a.0", 4))
     lease = await queue.lease(SHARD, "w", 2, 10**9, 60_000)
     assert lease is not None
-    _, limit = await store.execute_command("CONFIG", "GET", "maxmemory")
+    limit = (await store.execute_command("CONFIG", "GET", "maxmemory"))[b"maxmemory"]
     await store.execute_command("CONFIG", "SET", "maxmemory", "1mb")
     try:
         with pytest.raises(StoreFull):
