@@ -9,6 +9,7 @@ counts.
 import math
 
 from gateway.core.clock import Clock
+from gateway.dispatch.witness import GRACE
 
 _LONGEST_PAUSE = 2.0
 
@@ -23,17 +24,20 @@ class Gate:
         self._since: float | None = None
         self._pause = base
         self._next = 0.0
+        self._held_until = 0.0
 
     def places(self) -> float:
         """Rows that may be sent now: no limit, or one to ask again, or none."""
         now = self._clock.monotonic()
+        if now < self._held_until:
+            return 0
         if self._since is None or now - self._since >= self._patience:
             return math.inf
         return 1 if now >= self._next else 0
 
     def wait(self) -> float:
         """Seconds until ``places`` may be more than 0."""
-        return max(0.0, self._next - self._clock.monotonic())
+        return max(0.0, max(self._next, self._held_until) - self._clock.monotonic())
 
     def asking(self) -> None:
         """A row goes out; the next one waits for its answer or for the pause to pass."""
@@ -42,9 +46,14 @@ class Gate:
             self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
     def answered(self) -> None:
-        """The target took a connection."""
+        """The target is there: it answered."""
         self._since = None
         self._pause = self._base
+        self._held_until = 0.0
+
+    def lost(self) -> None:
+        """A connection was lost: until the verdict nothing is sent to what may be dying."""
+        self._held_until = self._clock.monotonic() + GRACE
 
     def refused(self) -> bool:
         """A connection was refused. True: the outage is so long that the row's try counts."""

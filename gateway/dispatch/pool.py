@@ -4,11 +4,10 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 
-from gateway.core.work import TryKind
 from gateway.dispatch.gate import Gate
 from gateway.dispatch.held import HeldRow, Holdings
 from gateway.dispatch.pacing import Pacer, rows_to_lease
-from gateway.dispatch.run import Failed, Finished, RowRunner
+from gateway.dispatch.run import Failed, Finished, RowRunner, as_crash
 from gateway.dispatch.settle import Settlement, Settler
 from gateway.dispatch.witness import Attempt, Sign, crashed
 
@@ -123,6 +122,7 @@ class Pool:
             result = await self._runner.run(row, lambda: self._prefilling.discard(row))
             row.ended = True
             attempt.sign = result.sign
+            charged = self._heard(result.sign)
             beside = [other.attempt for other in self._running if other is not row]
         finally:
             self._running.discard(row)
@@ -131,20 +131,27 @@ class Pool:
                 attempt.sign = Sign.STOPPED
                 self._holdings.settled(row)
             self._start_ready()
-        await self._hand_on(row, result, beside)
+        if not charged and not row.dropped:
+            self._again(row)
+        else:
+            await self._hand_on(row, result, beside)
+
+    def _heard(self, sign: Sign) -> bool:
+        """Tell the gate what an attempt found; False: it does not count, and is made again."""
+        if sign is Sign.ANSWERED:
+            self._gate.answered()
+        elif sign is Sign.LOST:
+            self._gate.lost()
+        elif sign is Sign.REFUSED:
+            return self._gate.refused()
+        return True
 
     async def _hand_on(
         self, row: HeldRow, result: Finished | Failed, beside: Sequence[Attempt]
     ) -> None:
         """Pass the result to the settler, charged as what it turned out to be."""
-        if result.sign is Sign.ANSWERED:
-            self._gate.answered()
-        elif result.sign is Sign.REFUSED:
-            if not self._gate.refused() and not row.dropped:
-                self._again(row)
-                return
-        elif isinstance(result, Failed) and await crashed(beside):
-            result = result.as_kind(TryKind.CRASH)
+        if isinstance(result, Failed) and result.sign is Sign.LOST and await crashed(beside):
+            result = as_crash(row, result)
         self._settler.put(Settlement.of(row, result))
 
     def _again(self, row: HeldRow) -> None:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gateway.batches.lines import http_error_line, success_line, transport_error_line
+from gateway.batches.lines import MESSAGES, http_error_line, success_line, transport_error_line
 from gateway.core.clock import Clock
 from gateway.core.errors import (
     ClientError,
@@ -55,9 +55,13 @@ class Failed:
     last_line: bytes
     sign: Sign
 
-    def as_kind(self, kind: TryKind) -> "Failed":
-        """The same failure, charged otherwise."""
-        return replace(self, failure=replace(self.failure, kind=kind))
+
+def as_crash(held: HeldRow, failed: Failed) -> Failed:
+    """The same failure of a row whose target died with it."""
+    code = "max_deliveries"
+    failure = replace(failed.failure, kind=TryKind.CRASH, code=code, retry_after_ms=0)
+    line = transport_error_line(held.source.custom_id, code, MESSAGES[code])
+    return replace(failed, failure=failure, last_line=line)
 
 
 class RowRunner:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 
-_GRACE = 0.25
+GRACE = 0.25
 
 
 class Sign(Enum):
@@ -33,5 +33,5 @@ class Attempt:
 async def crashed(beside: Iterable[Attempt]) -> bool:
     """Whether the target died, judged by the attempts ``beside`` a quarter of a second later."""
     attempts = tuple(beside)
-    await asyncio.sleep(_GRACE)
+    await asyncio.sleep(GRACE)
     return not any(attempt.sign in {None, Sign.ANSWERED} for attempt in attempts)

@@ -58,3 +58,15 @@ def test_a_long_outage_counts() -> None:
     clock.advance(5.0)
     assert gate.places() == math.inf
     assert gate.refused()
+
+
+def test_a_lost_connection_holds_the_next_row_back_for_a_moment() -> None:
+    """What follows a crash at once would be taken for its cause; an answer ends the wait."""
+    gate, clock = _gate()
+    gate.lost()
+    assert gate.places() == 0
+    clock.advance(gate.wait())
+    assert gate.places() == math.inf
+    gate.lost()
+    gate.answered()
+    assert gate.places() == math.inf

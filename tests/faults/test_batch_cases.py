@@ -156,9 +156,7 @@ def test_bat_02_cancel_while_running(batches: BatchClient, up: ScriptedUpstream)
     assert len(up.calls()) == seen
 
 
-def test_bat_18_expiry(
-    batches: BatchClient, up: ScriptedUpstream, running: RunningHeadway
-) -> None:
+def test_bat_18_expiry(batches: BatchClient, up: ScriptedUpstream, running: RunningHeadway) -> None:
     """Scaled to a fifth: a window of 2 s in which UP answers 1 of 10."""
     up.on("fast", answer(_PLAIN))
     up.on("lazy", after(30.0, answer(_PLAIN)))

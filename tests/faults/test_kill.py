@@ -14,8 +14,9 @@ from tests.support.meter import delivered
 from tests.support.serve import RunningHeadway, headway, one_target, wait_for
 from tests.support.upstream import ScriptedUpstream
 
-_ROWS = 120
+_ROWS = 60
 _SEEDS = range(5)
+_ENV = {"HEADWAY_LEASE_SECONDS": "1"}
 _VICTIMS = ("dispatch", "queue", "gateway")
 
 
@@ -27,7 +28,7 @@ def test_a_killed_process_loses_and_repeats_nothing(
     """The batch completes, each id exactly once, and the meter is what was delivered."""
     chance = random.Random(f"{victim}-{seed}")
     upstream.pace = Pace(first=0.02, token=0.01)
-    with headway(tmp_path, one_target(upstream.url, window=8)) as running:
+    with headway(tmp_path, one_target(upstream.url, window=8), _ENV) as running:
         client = BatchClient(running)
         lines = [
             chat_line(str(n), f"row {n}", max_tokens=chance.randint(2, 8)) for n in range(_ROWS)
