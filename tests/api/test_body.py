@@ -1,0 +1,45 @@
+"""Reading a body."""
+
+from typing import Any
+
+import pytest
+
+from gateway.api.body import read_body
+from gateway.core.errors import ClientGone, PayloadTooLarge
+
+
+async def read(*messages: dict[str, Any], length: bytes | None = None) -> bytes:
+    """The body of these messages, at most 10 bytes."""
+    left = list(messages)
+
+    async def receive() -> dict[str, Any]:
+        return left.pop(0)
+
+    headers = [] if length is None else [(b"content-length", length)]
+    return await read_body({"headers": headers}, receive, 10)
+
+
+def part(body: bytes, *, more: bool = False) -> dict[str, Any]:
+    """A piece of a body."""
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+async def test_pieces_are_joined() -> None:
+    """One piece or several make one body."""
+    assert await read(part(b"abc")) == b"abc"
+    assert await read(part(b"ab", more=True), part(b"c", more=True), part(b"")) == b"abc"
+    assert await read({"type": "http.request"}) == b""
+
+
+async def test_too_large_is_refused_early() -> None:
+    """By the declared length before a byte is read, else as soon as it is over."""
+    with pytest.raises(PayloadTooLarge):
+        await read(length=b"11")
+    with pytest.raises(PayloadTooLarge):
+        await read(part(b"x" * 6, more=True), part(b"x" * 6, more=True))
+
+
+async def test_a_caller_that_leaves() -> None:
+    """Half a body is no request."""
+    with pytest.raises(ClientGone):
+        await read(part(b"x", more=True), {"type": "http.disconnect"})

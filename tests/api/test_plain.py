@@ -1,0 +1,29 @@
+"""Answers that are not streamed."""
+
+import orjson
+
+from tests.support.gateway import running_gateway
+from tests.support.scripts import raw
+from tests.support.upstream import ScriptedUpstream
+
+
+def test_bytes_are_passed_on(upstream: ScriptedUpstream) -> None:
+    """The answer is what the target wrote, byte for byte, spaces and unknown members included."""
+    body = b'{ "id" : "x", "vendor":{"a":[1.50, null]},"choices":[], "usage":{"prompt_tokens":2}}'
+    upstream.enqueue(raw(body))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        got = gateway.chat()
+        assert got.content == body
+        assert got.headers["content-type"] == "application/json"
+        assert gateway.settled(1)[0].outcome.usage.prompt == 2
+
+
+def test_usage_is_estimated_when_none_is_told(upstream: ScriptedUpstream) -> None:
+    """A target without usage is counted by us, and the record says so."""
+    message = {"role": "assistant", "content": "word " * 20}
+    upstream.enqueue(raw(orjson.dumps({"choices": [{"message": message}]})))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        gateway.chat()
+        usage = gateway.settled(1)[0].outcome.usage
+        assert usage.estimated
+        assert usage.completion > 0

@@ -1,0 +1,50 @@
+"""Noticing that the client left."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from gateway.api.presence import ClientPresence
+
+
+async def test_leaving_cancels_the_call() -> None:
+    """The task is cancelled and can tell why."""
+    left = asyncio.Event()
+    seen: list[bool] = []
+
+    async def receive() -> dict[str, Any]:
+        await left.wait()
+        return {"type": "http.disconnect"}
+
+    async def call() -> None:
+        presence = ClientPresence(receive)
+        try:
+            await asyncio.sleep(5)
+        except asyncio.CancelledError:
+            seen.append(presence.gone)
+            raise
+        finally:
+            presence.close()
+
+    task = asyncio.create_task(call())
+    await asyncio.sleep(0)
+    left.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert seen == [True]
+
+
+async def test_nothing_happens_after_close() -> None:
+    """A call that is done is not cancelled, and a short one is never watched."""
+    asked = 0
+
+    async def receive() -> dict[str, Any]:
+        nonlocal asked
+        asked += 1
+        return {"type": "http.disconnect"}
+
+    presence = ClientPresence(receive)
+    presence.close()
+    await asyncio.sleep(0.08)
+    assert (asked, presence.gone) == (0, False)

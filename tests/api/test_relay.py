@@ -1,0 +1,92 @@
+"""Events on their way to the client."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from gateway.api.relay import HEARTBEAT, EventRelay
+from gateway.core.errors import StreamInterrupted, UpstreamFailed, UpstreamThrottled
+from gateway.providers.failures import Scrubber
+from gateway.schemas.requests import ModelRequest
+from tests.support.scripts import chat_chunk, usage_chunk
+
+
+def relay(*, wants_usage: bool = False, choices: int = 1, tier: str | None = None) -> EventRelay:
+    """A relay for a streamed chat call."""
+    request = ModelRequest({}, "m", True, wants_usage, 1, choices, 100, 0, tier)
+    return EventRelay("t", request, Scrubber(()), 0.0, tier)
+
+
+def event(value: Any) -> bytes:
+    """As a target writes it."""
+    return b"data: " + orjson.dumps(value) + b"\n\n"
+
+
+def test_chunks_pass_as_they_are() -> None:
+    """A whole event comes out as the very bytes, and content commits."""
+    events = relay()
+    role = event(chat_chunk("", role="assistant"))
+    assert events.take(role, 1.0) is role
+    assert not events.committed
+    text = event(chat_chunk("a"))
+    assert events.take(text, 1.0) is text
+    assert events.committed
+
+
+def test_several_events_in_one_piece() -> None:
+    """Pieces with more or less than one event keep their content and order."""
+    events = relay()
+    whole = event(chat_chunk("a")) + event(chat_chunk("b"))
+    assert events.take(whole[:30], 1.0) == b""
+    assert events.take(whole[30:], 1.0) == whole
+
+
+def test_usage_alone_is_kept_back() -> None:
+    """The usage chunk is metered always and shown only to who asked."""
+    chunk = event(usage_chunk(3, 4))
+    for wants in (True, False):
+        events = relay(wants_usage=wants)
+        assert events.take(chunk, 1.0) == (chunk if wants else b"")
+        events.take(b"data: [DONE]\n\n", 1.0)
+        assert (events.usage.prompt, events.usage.completion) == (3, 4)
+
+
+def test_done_ends_it() -> None:
+    """Nothing after [DONE] is shown."""
+    events = relay()
+    events.take(event(chat_chunk("a")), 1.0)
+    assert events.take(b"data: [DONE]\n\n" + event(chat_chunk("late")), 1.0) == b"data: [DONE]\n\n"
+    assert events.complete
+
+
+def test_early_end() -> None:
+    """Without [DONE] each choice needs a finish reason; then [DONE] is added."""
+    events = relay(choices=2)
+    events.take(event(chat_chunk(finish="stop")), 1.0)
+    with pytest.raises(StreamInterrupted):
+        events.end(1.0)
+    events.take(event(chat_chunk(finish="stop")), 1.0)
+    assert events.end(1.0) == b"data: [DONE]\n\n"
+
+
+def test_error_events_are_raised() -> None:
+    """An error object is classified; an error member that is null is none."""
+    with pytest.raises(UpstreamThrottled):
+        relay().take(event({"error": {"message": "x", "code": "rate_limit_exceeded"}}), 1.0)
+    fine = event({**chat_chunk("a"), "error": None})
+    assert relay().take(fine, 1.0) is fine
+
+
+@pytest.mark.parametrize("data", [b"data: nonsense\n\n", b"data: [1]\n\n", b'data: {"error"}\n\n'])
+def test_malformed_events(data: bytes) -> None:
+    """What is no JSON object never reaches a client."""
+    with pytest.raises(UpstreamFailed):
+        relay().take(data, 1.0)
+
+
+def test_comments_and_tier() -> None:
+    """A comment becomes our sign of life; a tier is put into each chunk that has none."""
+    assert relay().take(b": WORKING\n\n", 1.0) == HEARTBEAT
+    shown = relay(tier="flex").take(event(chat_chunk("a")), 1.0)
+    assert orjson.loads(shown[6:])["service_tier"] == "flex"

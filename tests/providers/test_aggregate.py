@@ -1,0 +1,112 @@
+"""Streams put together again."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import orjson
+import pytest
+
+from gateway.core.errors import StreamInterrupted, UpstreamFailed, UpstreamThrottled
+from gateway.providers.aggregate import Aggregated, aggregate, has_content, json_answer
+from gateway.providers.failures import Scrubber
+from tests.support.answers import Shape, plain_answer, stream_events
+from tests.support.scripts import chat_chunk, usage_chunk
+
+
+async def together(*chunks: Any, done: bool = True) -> Aggregated:
+    """The answer that these chunks make."""
+
+    async def source() -> AsyncIterator[bytes]:
+        for chunk in chunks:
+            yield chunk if isinstance(chunk, bytes) else orjson.dumps(chunk)
+        if done:
+            yield b"[DONE]"
+
+    return await aggregate(source(), "t", Scrubber(()))
+
+
+@pytest.mark.parametrize("chat", [True, False])
+async def test_equals_the_plain_answer(*, chat: bool) -> None:
+    """What was streamed and what a plain call gets are the same object."""
+    body: dict[str, Any] = {"model": "m", "n": 3, "max_tokens": 5}
+    body |= {"messages": [{"role": "user", "content": "x"}]} if chat else {"prompt": ["a", "b"]}
+    streamed = {**body, "stream_options": {"include_usage": True}}
+    shape = Shape(chat=chat)
+    got = await together(*stream_events(shape, streamed))
+    plain = plain_answer(shape, streamed)
+    assert got.body == plain
+    assert got.usage is not None
+    assert got.usage.completion == plain["usage"]["completion_tokens"]
+
+
+async def test_tool_calls_and_reasoning() -> None:
+    """Pieces of arguments are joined by index; reasoning is kept beside the content."""
+
+    def call(index: int, arguments: str, **first: Any) -> dict[str, Any]:
+        function = {"arguments": arguments, **({"name": f"f{index}"} if first else {})}
+        return chat_chunk(tool_calls=[{"index": index, **first, "function": function}])
+
+    got = await together(
+        chat_chunk(role="assistant", reasoning_content="let "),
+        chat_chunk(reasoning_content="me"),
+        call(0, '{"a', id="c0", type="function"),
+        call(1, "{", id="c1", type="function"),
+        call(0, '":1}'),
+        call(1, "}"),
+        chat_chunk(finish="tool_calls"),
+    )
+    message = got.body["choices"][0]["message"]
+    assert message["content"] is None
+    assert message["reasoning_content"] == "let me"
+    assert message["tool_calls"] == [
+        {"id": "c0", "type": "function", "function": {"name": "f0", "arguments": '{"a":1}'}},
+        {"id": "c1", "type": "function", "function": {"name": "f1", "arguments": "{}"}},
+    ]
+    assert got.usage is None
+
+
+async def test_logprobs_and_extras() -> None:
+    """Logprobs are strung together, other members of a choice kept."""
+    first, second = chat_chunk("a"), chat_chunk("b", finish="stop")
+    first["choices"][0]["logprobs"] = {"content": [{"token": "a"}], "refusal": None}
+    second["choices"][0]["logprobs"] = {"content": [{"token": "b"}], "refusal": None}
+    second["choices"][0]["stop_reason"] = "x"
+    choice = (await together(first, second)).body["choices"][0]
+    assert choice["logprobs"] == {"content": [{"token": "a"}, {"token": "b"}], "refusal": None}
+    assert choice["stop_reason"] == "x"
+
+
+async def test_a_cut_stream_is_no_answer() -> None:
+    """Without [DONE] and a finish reason for each choice it is interrupted."""
+    with pytest.raises(StreamInterrupted):
+        await together(chat_chunk("a"), done=False)
+    with pytest.raises(StreamInterrupted):
+        await together()
+    whole = await together(chat_chunk("a"), chat_chunk(finish="stop"), done=False)
+    assert whole.body["choices"][0]["message"]["content"] == "a"
+
+
+async def test_errors_inside_the_stream() -> None:
+    """An error event is classified; what is no JSON object is the target's failure."""
+    with pytest.raises(UpstreamThrottled):
+        await together({"error": {"message": "x", "code": "rate_limit_exceeded"}})
+    with pytest.raises(UpstreamFailed):
+        await together(b"[1]")
+
+
+def test_what_counts_as_content() -> None:
+    """A role or an empty delta is none."""
+    assert not has_content(chat_chunk("", role="assistant"))
+    assert not has_content(usage_chunk(1, 2))
+    assert not has_content({})
+    assert has_content(chat_chunk("a"))
+    assert has_content(chat_chunk(refusal="no"))
+    assert has_content({"choices": [{"text": "a"}]})
+
+
+def test_json_answer() -> None:
+    """Only an object without an error is an answer."""
+    assert json_answer(b'{"a":1,"error":null}') == {"a": 1, "error": None}
+    assert json_answer(b'{"error":{"message":"x"}}') is None
+    assert json_answer(b"[]") is None
+    assert json_answer(b"<html>") is None

@@ -1,0 +1,124 @@
+"""What a target's refusal means."""
+
+from email.utils import formatdate
+
+import orjson
+import pytest
+
+from gateway.core.errors import (
+    UpstreamCredential,
+    UpstreamError,
+    UpstreamFailed,
+    UpstreamRejected,
+    UpstreamThrottled,
+)
+from gateway.providers.failures import Scrubber, failure, retry_after, stream_failure
+
+NOW = 1_760_000_000.0
+SCRUB = Scrubber.of("https://api.example.com:8443/v1?key=SECRET1", "sk-SECRET2")
+
+
+def failed(status: int, body: object = b"", **headers: str) -> UpstreamError:
+    """The error for such an answer."""
+    raw = body if isinstance(body, bytes) else orjson.dumps(body)
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return failure("t", status, named, raw, SCRUB, lambda: NOW)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, UpstreamRejected),
+        (401, UpstreamCredential),
+        (402, UpstreamCredential),
+        (403, UpstreamCredential),
+        (404, UpstreamRejected),
+        (429, UpstreamThrottled),
+        (503, UpstreamThrottled),
+        (500, UpstreamFailed),
+        (529, UpstreamFailed),
+        (302, UpstreamFailed),
+    ],
+)
+def test_kinds(status: int, kind: type[UpstreamError]) -> None:
+    """Each status has its kind, and the error remembers the status."""
+    error = failed(status)
+    assert type(error) is kind
+    assert error.status == status
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": {"message": "words", "type": "t", "param": "p", "code": "c"}},
+        {"error": "words"},
+        {"message": "words"},
+        {"detail": "words"},
+        [{"error": {"message": "words", "code": 400}}],
+        {"object": "error", "message": "words", "code": 400},
+    ],
+)
+def test_all_shapes_become_one(body: object) -> None:
+    """Whatever form a vendor uses, the body passed on is an OpenAI error."""
+    error = orjson.loads(failed(400, body).body)["error"]
+    assert error["message"] == "words"
+    assert set(error) == {"message", "type", "param", "code"}
+    assert error["code"] in {None, "c"}
+
+
+def test_html_and_secrets_are_not_passed_on() -> None:
+    """No page, key, address or query of a target reaches a caller."""
+    assert b"<html" not in failed(500, b"<html>nginx</html>").body
+    leaky = "POST https://api.example.com:8443/v1?key=SECRET1 with sk-SECRET2"
+    error = failed(404, {"error": {"message": leaky, "code": "SECRET1"}})
+    shown = error.body.decode() + str(error)
+    assert not any(word in shown for word in ("SECRET", "example.com", "8443"))
+    assert failed(401, {"error": {"message": "key sk-x"}}).body == b""
+
+
+def test_quota_and_context_keep_their_code() -> None:
+    """Two codes change what happens next, so they are kept on the error."""
+    assert failed(429, {"error": {"message": "x", "code": "insufficient_quota"}}).code == (
+        "insufficient_quota"
+    )
+    long = {"error": {"message": "x", "code": "context_length_exceeded"}}
+    assert failed(400, long).code == "context_length_exceeded"
+    assert failed(400, {"error": {"message": "x", "code": "other"}}).code == "upstream_rejected"
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, None),
+        ({"retry-after": "3"}, 3.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "-4"}, 0.0),
+        ({"retry-after": formatdate(NOW + 7, usegmt=True)}, 7.0),
+        ({"retry-after": formatdate(NOW - 7, usegmt=True)}, 0.0),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after-ms": "x"}, None),
+    ],
+)
+def test_retry_after(headers: dict[str, str], expected: float | None) -> None:
+    """Seconds, dates and milliseconds; nonsense counts as nothing."""
+    assert retry_after(headers, lambda: NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "status"),
+    [
+        ({"code": "insufficient_quota"}, UpstreamThrottled, 429),
+        ({"type": "overloaded_error"}, UpstreamThrottled, 503),
+        ({"code": "context_length_exceeded"}, UpstreamRejected, 400),
+        ({"code": 404}, UpstreamRejected, 404),
+        ({"code": "who_knows"}, UpstreamFailed, 502),
+        ("only words", UpstreamFailed, 502),
+        (7, UpstreamFailed, 502),
+    ],
+)
+def test_error_events(error: object, kind: type[UpstreamError], status: int) -> None:
+    """Codes with a known meaning get their status, all others are 502."""
+    got = stream_failure("t", error, SCRUB)
+    assert (type(got), got.status) == (kind, status)

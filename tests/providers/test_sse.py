@@ -1,0 +1,74 @@
+"""Events out of bytes."""
+
+import itertools
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.core.errors import UpstreamFailed
+from gateway.providers import sse
+from gateway.providers.sse import EventSplitter, events, parse_event
+
+STREAM = (
+    ': hi\n\ndata: {"a":"é日本🙂"}\r\n\r\n'
+    "data:one\ndata: two\n\n:\nid: 7\ndata: x\r\rdata: [DONE]\n\n"
+)
+EXPECTED = ['{"a":"é日本🙂"}', "one\ntwo", "x", "[DONE]"]
+
+
+def split(pieces: list[bytes]) -> list[str]:
+    """Every event of the pieces."""
+    splitter = EventSplitter()
+    found = [event for piece in pieces for event in splitter.feed(piece)]
+    return [event.decode() for event in [*found, *splitter.end()]]
+
+
+@given(st.lists(st.integers(0, len(STREAM.encode())), max_size=12))
+def test_any_cut_gives_the_same_events(cuts: list[int]) -> None:
+    """Wherever the bytes are cut, even inside a character or a CRLF, the events are the same."""
+    data = STREAM.encode()
+    edges = [0, *sorted(cuts), len(data)]
+    pieces = [data[a:b] for a, b in itertools.pairwise(edges)]
+    assert split(pieces) == EXPECTED
+
+
+def test_last_event_without_empty_line() -> None:
+    """A stream that stops after its last line still gave that event."""
+    assert split([b"data: a\n\ndata: b"]) == ["a", "b"]
+    assert split([b"data: a\n\ndata: b\n"]) == ["a", "b"]
+
+
+def test_pending() -> None:
+    """A started event is known to be unfinished."""
+    splitter = EventSplitter()
+    assert list(splitter.feed(b"data: a")) == []
+    assert splitter.pending
+    assert list(splitter.feed(b"\n\n")) == [b"a"]
+    assert not splitter.pending
+
+
+def test_an_endless_event_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An upstream that never ends a line does not fill the memory."""
+    monkeypatch.setattr(sse, "_LONGEST_EVENT", 100)
+    with pytest.raises(ValueError, match="too long"):
+        split([b"data: " + b"x" * 200])
+
+
+def test_json_split_inside_a_text() -> None:
+    """A JSON text cut by the line break between two data lines is mended."""
+    assert parse_event(b'{"a":"b\nc"}') == {"a": "bc"}
+    with pytest.raises(ValueError, match=r"JSON|unexpected|invalid"):
+        parse_event(b"nonsense")
+
+
+async def test_a_malformed_stream_is_the_targets_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no event stream becomes an upstream error."""
+    monkeypatch.setattr(sse, "_LONGEST_EVENT", 10)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"x" * 100
+
+    with pytest.raises(UpstreamFailed):
+        [event async for event in events(pieces(), "t")]
