@@ -65,5 +65,5 @@ async def test_nobody_is_answered_who_has_left() -> None:
         return {"type": "http.disconnect"}
 
     scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
-    await raising(ClientGone("x"))(scope, receive, send)  # type: ignore[arg-type]
+    await raising(ClientGone("x"))(scope, receive, send)
     assert not sent

@@ -140,7 +140,7 @@ def test_cls_04_class_reaches_the_engine(
     upstream: ScriptedUpstream, upstream2: ScriptedUpstream
 ) -> None:
     """CLS-04: an engine with priorities gets a lower number for interactive; others get none."""
-    targets = {
+    targets: dict[str, dict[str, object]] = {
         "ranked": {"kind": "vllm", "priority": True, "base_url": upstream.url, "models": ["a"]},
         "plain": {"kind": "vllm", "base_url": upstream2.url, "models": ["b"]},
     }
