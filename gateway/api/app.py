@@ -12,7 +12,6 @@ from gateway.api.auth import Auth, Keys
 from gateway.api.calls import PREFIX, CallParts
 from gateway.api.chat import chat_completions
 from gateway.api.completions import completions
-from gateway.api.drain import Drain, DrainFlag
 from gateway.api.embeddings import embeddings
 from gateway.api.health import OPEN_PATHS, Health, Probe
 from gateway.api.middleware import Errors, RequestId
@@ -27,7 +26,7 @@ class AppParts:
     """What the application is made of.
 
     ``routes`` are further ones, such as those of files and batches; ``lifespan`` runs around the
-    life of the server; ``drain.drain()`` turns new calls away.
+    life of the server.
     """
 
     calls: CallParts
@@ -36,7 +35,6 @@ class AppParts:
     probes: Sequence[Probe] = ()
     routes: Sequence[Route] = field(default=())
     lifespan: Lifespan | None = None
-    drain: DrainFlag = field(default_factory=DrainFlag)
 
 
 def build_app(parts: AppParts) -> ASGIApp:
@@ -59,7 +57,6 @@ def build_app(parts: AppParts) -> ASGIApp:
         lifespan=parts.lifespan,
     )
     app: ASGIApp = HotPaths({path: e for e in hot for path in _both(e.path)}, router)
-    app = Drain(app, parts.drain, OPEN_PATHS)
     app = Auth(app, parts.keys, OPEN_PATHS)
     app = Errors(app)
     return RequestId(app)

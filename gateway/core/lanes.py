@@ -21,5 +21,7 @@ class Lane(StrEnum):
 
     def clamped(self, ceiling: "Lane") -> "Lane":
         """This lane, or ``ceiling`` when the caller may not go as fast as this."""
-        order = list(Lane)
-        return max(self, ceiling, key=order.index)
+        return self if _RANK[self] >= _RANK[ceiling] else ceiling
+
+
+_RANK = {lane: rank for rank, lane in enumerate(Lane)}

@@ -41,11 +41,9 @@ class OpenAITarget:
         self.scrub = Scrubber.of(base_url, api_key, *extra.values())
         self._base = httpx.URL(base_url)
         self._clock = clock
-        self._transport = wire.new_transport()
         self._urls: dict[str, httpx.URL] = {}
-        self._headers = httpx.Headers(
+        self._transport = wire.new_transport(
             {
-                "Host": self._base.netloc.decode("ascii"),
                 "Content-Type": "application/json",
                 "Accept": "*/*",
                 "Accept-Encoding": "identity",
@@ -101,10 +99,7 @@ class OpenAITarget:
         if url is None:
             path = self._base.path.rstrip("/") + call.path
             url = self._urls.setdefault(call.path, self._base.copy_with(path=path))
-        headers = self._headers.copy()
-        headers["X-Request-Id"] = call.request_id
-        extensions = wire.connect_limit(call.timeouts.connect)
-        return httpx.Request("POST", url, headers=headers, content=call.body, extensions=extensions)
+        return wire.PreparedRequest(url, call.request_id, call.body, call.timeouts.connect)
 
     async def _failure(self, reply: "HttpReply") -> UpstreamError:
         """Read a refused answer to its end, as far as it is short and whole, and classify it."""

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import aiohttp
 import httpx
@@ -47,13 +47,34 @@ class LastUsedFirst(aiohttp.TCPConnector):
         return connection
 
 
-def new_transport() -> httpx.AsyncBaseTransport:
-    """A transport with its own connections and no hidden cap on their number."""
-    return AiohttpTransport(client=_session)
+class PreparedRequest(httpx.Request):
+    """A POST whose URL and fixed headers were made ready before.
+
+    What the base class would work out for each request again is left out: the transport knows the
+    target's headers, and length and host are the client library's to write.
+    """
+
+    def __init__(self, url: httpx.URL, request_id: str, body: bytes, connect: float) -> None:
+        self.method = "POST"
+        self.url = url
+        self.headers = httpx.Headers([(b"X-Request-Id", request_id.encode())])
+        self.extensions = {"timeout": {"connect": connect}}
+        self.stream = httpx.ByteStream(body)
+        self._content = body
 
 
-def _session() -> aiohttp.ClientSession:
+def new_transport(headers: Mapping[str, str]) -> httpx.AsyncBaseTransport:
+    """A transport with its own connections and no hidden cap on their number.
+
+    ``headers`` go with every request. The other limits than that of the connect phase are not the
+    transport's.
+    """
+    return AiohttpTransport(client=lambda: _session(headers))
+
+
+def _session(headers: Mapping[str, str]) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
+        headers=headers,
         connector=LastUsedFirst(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
@@ -61,11 +82,6 @@ def _session() -> aiohttp.ClientSession:
         timeout=aiohttp.ClientTimeout(),
         read_bufsize=READ_BUFFER_BYTES,
     )
-
-
-def connect_limit(seconds: float) -> Mapping[str, Any]:
-    """Request extensions that bound the connect phase; the other limits are not the transport's."""
-    return {"timeout": {"connect": seconds}}
 
 
 def closed_before_answer(error: BaseException) -> bool:

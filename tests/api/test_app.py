@@ -5,19 +5,8 @@ from urllib.parse import urlsplit
 
 import httpx
 import openai
-import pytest
 
-from gateway.api.app import AppParts, build_app
-from gateway.api.calls import CallParts
-from gateway.core.clock import SystemClock
-from gateway.metering.ledger import JournalLedger
-from gateway.policy.model import Policy
-from gateway.providers.registry import Registry
-from gateway.routing.admission import Admission
-from gateway.routing.classifier import Classifier
-from gateway.routing.router import Router
-from gateway.tenancy.keys import KeyRing
-from tests.support.gateway import KEY, MODEL, Records, chat_body, running_gateway
+from tests.support.gateway import KEY, MODEL, chat_body, running_gateway
 from tests.support.upstream import ScriptedUpstream
 
 AUTH = {"authorization": f"Bearer {KEY}"}
@@ -92,34 +81,3 @@ def test_head_is_405_and_has_no_body(upstream: ScriptedUpstream) -> None:
             answer = connection.getresponse()
             assert (answer.status, answer.read()) == (405, b"")
         connection.close()
-
-
-@pytest.fixture
-def parts(upstream: ScriptedUpstream) -> AppParts:
-    """An application that is called without a server."""
-    policy = Policy.model_validate(
-        {"targets": {"up": {"base_url": upstream.url, "models": [MODEL]}}}
-    )
-    clock = SystemClock()
-    calls = CallParts(
-        Router(policy),
-        Registry.from_policy(policy, clock),
-        Admission(policy, clock),
-        Classifier(policy.classify),
-        JournalLedger(Records()),
-        clock,
-    )
-    return AppParts(calls, KeyRing.from_policy(policy, KEY), 1000)
-
-
-async def test_drain_refuses_new_calls(parts: AppParts) -> None:
-    """After drain new calls get 503 with Retry-After; health checks still answer."""
-    app = build_app(parts)
-    parts.drain.drain()
-    transport = httpx.ASGITransport(app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
-        refused = await client.get("/v1/models", headers=AUTH)
-        assert refused.status_code == 503
-        assert refused.headers["retry-after"] == "1"
-        assert refused.json()["error"]["code"] == "draining"
-        assert (await client.get("/livez")).status_code == 200
