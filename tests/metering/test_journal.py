@@ -1,0 +1,113 @@
+"""The journal of a process."""
+
+import asyncio
+import fcntl
+import os
+import timeit
+from pathlib import Path
+
+import orjson
+import pytest
+
+from gateway.core.usage import Usage
+from gateway.metering.journal import Journal
+from gateway.metering.ledger import JournalLedger
+from gateway.metering.record import CallRecord
+from gateway.metering.recovery import journal_files, read_records
+from tests.support.calls import an_intent, an_outcome
+
+
+async def test_lines_reach_the_system_within_the_stated_time(tmp_path: Path) -> None:
+    """Nothing is written on the path of a call; 50 ms later the system has it."""
+    journal = Journal(tmp_path)
+    before = journal.written
+    journal.opened(an_intent())
+    assert journal.written == before
+    async with asyncio.timeout(1):
+        while journal.written == before:  # noqa: ASYNC110 - a timer of its own
+            await asyncio.sleep(0.01)
+    assert journal.path.stat().st_size == journal.written
+    assert b'"open":"req_1"' in journal.path.read_bytes()
+    journal.close()
+
+
+async def test_much_at_once_is_written_at_once(tmp_path: Path) -> None:
+    """64 KiB do not wait for the timer."""
+    journal = Journal(tmp_path, flush_seconds=60)
+    before = journal.written
+    for number in range(400):
+        journal.opened(an_intent(f"req_{number}"))
+    assert journal.written > before
+    journal.close()
+
+
+async def test_sec_15_a_journal_has_no_content(tmp_path: Path) -> None:
+    """A line has only the figures and names of the record; files are the owner's alone."""
+    journal = Journal(tmp_path)
+    JournalLedger(journal).open(an_intent()).close(an_outcome())
+    journal.close()
+    lines = [orjson.loads(line) for line in journal.path.read_bytes().splitlines()]
+    assert set(lines[2]) == set(CallRecord(an_intent(), an_outcome()).to_json())
+    assert not {"prompt_text", "messages", "content", "answer", "body"} & set(lines[2])
+    assert lines[-1] == {"end": None}
+    assert journal.path.stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_file_is_locked_while_it_is_written(tmp_path: Path) -> None:
+    """Nobody takes a living process's file for one that was left."""
+    journal = Journal(tmp_path)
+    handle = os.open(journal.path, os.O_RDWR)
+    with pytest.raises(BlockingIOError):
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    journal.close()
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(handle)
+
+
+async def test_full_files_are_followed_by_new_ones(tmp_path: Path) -> None:
+    """No record is lost or doubled over files, and open calls are noted in each."""
+    journal = Journal(tmp_path, rotate_bytes=2000)
+    ledger = JournalLedger(journal)
+    held = ledger.open(an_intent("req_long"))
+    for number in range(20):
+        ledger.open(an_intent(f"req_{number}")).close(an_outcome())
+        journal.flush()
+    assert b'"open":"req_long"' in journal.path.read_bytes()
+    held.close(an_outcome(Usage(1, 1)))
+    journal.close()
+    files = journal_files(tmp_path)
+    assert len(files) > 3
+    assert all(b'{"end":' in file.read_bytes().splitlines()[-1] for file in files)
+    ids = [record.intent.id for record in read_records(tmp_path)]
+    assert sorted(ids) == sorted(["req_long", *(f"req_{number}" for number in range(20))])
+
+
+async def test_a_full_disk_costs_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls go on; lines wait and are written when there is room, a half-written one too."""
+    journal = Journal(tmp_path, flush_seconds=60)
+    real_write = os.write
+    room = [10]
+
+    def write(handle: int, text: bytes) -> int:
+        if not room[0]:
+            raise OSError(28, "No space left on device")
+        sent = real_write(handle, text[: room[0]])
+        room[0] -= sent
+        return sent
+
+    monkeypatch.setattr(os, "write", write)
+    JournalLedger(journal).open(an_intent()).close(an_outcome())
+    journal.flush()
+    room[0] = 10**9
+    journal.close()
+    assert [record.intent.id for record in read_records(tmp_path)] == ["req_1"]
+
+
+async def test_a_call_costs_little(tmp_path: Path) -> None:
+    """Intent and record together stay in the tens of microseconds, without a system call each."""
+    ledger = JournalLedger(Journal(tmp_path))
+
+    def call() -> None:
+        ledger.open(an_intent()).close(an_outcome())
+
+    assert min(timeit.repeat(call, number=500, repeat=5)) / 500 < 60e-6
