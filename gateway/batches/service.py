@@ -86,9 +86,11 @@ class BatchService:
     ) -> BatchRecord:
         if not 0 < len(idempotency_key) <= _LONGEST_KEY:
             raise InvalidRequest(f"idempotency-key has at most {_LONGEST_KEY} characters.")
-        await self._checked_input(caller, request)
         wanted = IdempotencyClaim(self._new_id(), _digest(request))
-        claim = await self._batches.claim_key(caller.tenant, idempotency_key, wanted)
+        claim = await self._batches.held_key(caller.tenant, idempotency_key)
+        if claim is None:
+            await self._checked_input(caller, request)
+            claim = await self._batches.claim_key(caller.tenant, idempotency_key, wanted)
         if claim.digest != wanted.digest:
             raise Conflict(
                 "This idempotency key was used for another request.",

@@ -35,6 +35,10 @@ class BatchStore:
         self._commands = commands
         self._blobs = blobs
 
+    async def held_key(self, tenant: str, key: str) -> IdempotencyClaim | None:
+        """The claim that holds an idempotency key now."""
+        return await self._commands.held_key(tenant, key)
+
     async def claim_key(self, tenant: str, key: str, claim: IdempotencyClaim) -> IdempotencyClaim:
         """The claim that holds an idempotency key for 24 h: ``claim`` or an earlier one."""
         return await self._commands.claim_key(tenant, key, claim)

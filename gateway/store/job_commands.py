@@ -43,12 +43,17 @@ class JobCommands:
         """Raise StoreUnavailable when Redis does not answer."""
         await self._do("PING")
 
+    async def held_key(self, tenant: str, key: str) -> IdempotencyClaim | None:
+        """Who has an idempotency key."""
+        taken = await self._do("GET", _idempotency_key(tenant, key))
+        return None if taken is None else IdempotencyClaim(*_text(taken).split(" "))
+
     async def claim_key(self, tenant: str, key: str, claim: IdempotencyClaim) -> IdempotencyClaim:
         """Take an idempotency key, or see who has it."""
-        name = f"gw:{{t:{tenant}}}:idem:{hashlib.sha256(key.encode()).hexdigest()}"
         value = f"{claim.batch_id} {claim.digest}"
-        taken = await self._do("SET", name, value, "NX", "GET", "EX", _IDEMPOTENCY_SECONDS)
-        return claim if taken is None else IdempotencyClaim(*_text(taken).split(" "))
+        name = _idempotency_key(tenant, key)
+        await self._do("SET", name, value, "NX", "EX", _IDEMPOTENCY_SECONDS)
+        return await self.held_key(tenant, key) or claim
 
     async def add(self, batch_id: str, tenant: str, fields: Mapping[str, str]) -> None:
         """Write the record unless it is there, and list it."""
@@ -125,6 +130,10 @@ def _job_key(batch_id: str) -> str:
 
 def _tenant_key(tenant: str) -> str:
     return f"gw:{{t:{tenant}}}:jobs"
+
+
+def _idempotency_key(tenant: str, key: str) -> str:
+    return f"gw:{{t:{tenant}}}:idem:{hashlib.sha256(key.encode()).hexdigest()}"
 
 
 def _flat(fields: Mapping[str, str]) -> list[str]:

@@ -1,6 +1,7 @@
 """Everything about batches but HTTP servers and targets, over a real Valkey."""
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,15 @@ Answer = Callable[[BatchRow], bool]
 def every(row: BatchRow) -> bool:
     """Every row gets a good answer."""
     return True
+
+
+async def eventually(check: Callable[[], Awaitable[object]]) -> None:
+    """Wait until ``check`` is true, for at most 10 seconds."""
+    for _ in range(200):
+        if await check():
+            return
+        await asyncio.sleep(0.05)
+    pytest.fail("it did not happen within 10 seconds")
 
 
 @dataclass

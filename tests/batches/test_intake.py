@@ -1,0 +1,95 @@
+"""From validating to in_progress or failed, also when a dispatcher dies on the way."""
+
+import asyncio
+
+import orjson
+
+from gateway.batches.intake import Intake
+from gateway.store.keys import shard_of
+from tests.support.batch import chat_line
+from tests.support.batch_plane import MODELS, BatchPlane, eventually
+from tests.support.contract import sample
+
+
+async def test_faulty_input_fails_the_batch(plane: BatchPlane) -> None:
+    """BAT-10: failed with code, line, message and param per line; nothing runs."""
+    batch = await plane.create(await plane.upload(sample("s5_faulty_lines", MODEL="m")))
+    assert await plane.intake.step()
+    batch = await plane.get(batch["id"])
+    assert batch["status"] == "failed"
+    assert [error["line"] for error in batch["errors"]["data"]] == [2, 3, 4, 5, 6]
+    assert batch["output_file_id"] is batch["error_file_id"] is None
+    assert await plane.run(10) == 0
+    assert not await plane.intake.step()
+
+
+async def test_equal_custom_ids(plane: BatchPlane) -> None:
+    """BAT-09: lines 2 and 5 share an id: failed, line 5, message with the id."""
+    ids = ["a", "twice", "c", "d", "twice"]
+    batch = await plane.get(await plane.start(*(chat_line(name, "x") for name in ids)))
+    (error,) = batch["errors"]["data"]
+    assert (batch["status"], error["code"], error["line"]) == ("failed", "duplicate_custom_id", 5)
+    assert "twice" in error["message"]
+    assert await plane.run(10) == 0
+
+
+async def test_no_lines(plane: BatchPlane) -> None:
+    """BAT-10: an empty file uploads, its batch fails."""
+    batch = await plane.get(await plane.start())
+    assert batch["status"] == "failed"
+    assert batch["errors"]["data"][0]["code"] == "empty_file"
+
+
+async def test_mixed_models_become_segments(plane: BatchPlane) -> None:
+    """One segment per model, in the shard of the model; the batch names no single model."""
+    batch_id = await plane.start(chat_line("1", "x"), chat_line("2", "x", model="n"))
+    for place, model in enumerate(MODELS):
+        view = await plane.queue.segment(shard_of(model), f"{batch_id}.{place}")
+        assert view is not None
+        assert (view.n, view.model) == (1, model)
+    assert (await plane.get(batch_id))["model"] is None
+
+
+async def test_another_takes_over_after_a_crash(plane: BatchPlane) -> None:
+    """A claim that ran out is taken again and comes to the same end; rows are enqueued once."""
+    batch = await plane.create(await plane.upload(orjson.dumps(chat_line("1", "x"))))
+    assert await plane.batches.claim_intake(30) == batch["id"]
+    assert not await plane.intake.step()
+    await asyncio.sleep(0.05)
+    assert await plane.intake.step()
+    assert await plane.run(10) == 1
+    record = await plane.batches.load(batch["id"])
+    assert record is not None
+    await plane.batches.ask_intake(record.facts)
+    assert await plane.intake.step()
+    assert await plane.run(10) == 0
+    await plane.finish()
+    assert (await plane.get(batch["id"]))["status"] == "completed"
+
+
+async def test_a_crash_between_move_and_enqueue(plane: BatchPlane) -> None:
+    """in_progress without segments in the queue is completed by the next claim."""
+    batch_id = await plane.start(chat_line("1", "x"))
+    await plane.store.execute_command("DEL", f"gw:{{{shard_of('m')}}}:s:{batch_id}.0")
+    record = await plane.batches.load(batch_id)
+    assert record is not None
+    await plane.batches.ask_intake(record.facts)
+    await plane.intake.step()
+    assert await plane.queue.segment(shard_of("m"), f"{batch_id}.0") is not None
+
+
+async def test_the_loop_goes_on_after_a_fault(plane: BatchPlane) -> None:
+    """A batch whose input is unreadable does not stop the next one."""
+    first = await plane.create(await plane.upload(orjson.dumps(chat_line("1", "x"))))
+    await plane.blobs.delete(f"jobs/{first['id']}/input")
+    second = await plane.create(await plane.upload(orjson.dumps(chat_line("1", "x"))))
+    intake = Intake(plane.batches, plane.blobs, plane.queue, MODELS, plane.clock)
+    loop = asyncio.create_task(intake.run())
+
+    async def running() -> bool:
+        return bool((await plane.get(second["id"]))["status"] == "in_progress")
+
+    await eventually(running)
+    loop.cancel()
+    await asyncio.gather(loop, return_exceptions=True)
+    assert (await plane.get(first["id"]))["status"] == "validating"

@@ -1,0 +1,41 @@
+"""Rows come from the input file by their index."""
+
+import orjson
+
+from gateway.batches.rows import RowSource
+from gateway.store.keys import shard_of
+from tests.support.batch import chat_line
+from tests.support.batch_plane import BatchPlane
+
+
+async def test_rows_of_a_run(plane: BatchPlane) -> None:
+    """Each row has its id and body; the body is what the client wrote."""
+    lines = [chat_line(f"id-{n}", f"say {n}\u2028") for n in range(5)]
+    await plane.start(*lines)
+    lease = await plane.queue.lease(shard_of("m"), "w", 5, 10**9, 60_000)
+    assert lease is not None
+    rows = await plane.source.read(lease.runs[0])
+    assert [row.index for row in rows] == [row.index for row in lease.runs[0].rows]
+    found = {row.custom_id: orjson.loads(row.body) for row in rows}
+    assert found == {line["custom_id"]: line["body"] for line in lines}
+    assert {(row.method, row.url) for row in rows} == {("POST", "/v1/chat/completions")}
+
+
+async def test_ids_without_a_lease(plane: BatchPlane) -> None:
+    """Dead rows are found by segment and index."""
+    batch_id = await plane.start(*(chat_line(str(n), "x") for n in range(3)))
+    ids = await plane.source.custom_ids(f"{batch_id}.0", [2, 0])
+    assert len(set(ids.values())) == 2
+    assert set(ids) == {0, 2}
+
+
+async def test_an_index_is_read_once(plane: BatchPlane) -> None:
+    """The index of a segment is remembered after its first use."""
+    first = await plane.start(chat_line("1", "x"))
+    second = await plane.start(chat_line("2", "x"))
+    source = RowSource(plane.blobs)
+    await source.custom_ids(f"{first}.0", [0])
+    await plane.blobs.delete(f"jobs/{first}/index-0")
+    assert await source.custom_ids(f"{first}.0", [0]) == {0: "1"}
+    await source.custom_ids(f"{second}.0", [0])
+    assert len(source._indexes) == 2
