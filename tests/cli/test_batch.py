@@ -1,0 +1,71 @@
+"""``headway batch`` against a running gateway."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.batch import chat_line, ids
+from tests.support.scripts import error
+from tests.support.serve import KEY, RunningHeadway, headway, headway_command, one_target
+from tests.support.upstream import ScriptedUpstream
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHeadway]:
+    """A gateway whose upstream refuses what says "bad"."""
+    upstream = ScriptedUpstream().start()
+    upstream.on("bad", error(400, "no"))
+    with headway(tmp_path_factory.mktemp("cli"), one_target(upstream.url)) as process:
+        yield process
+    upstream.stop()
+
+
+def _run(running: RunningHeadway, *arguments: str) -> tuple[int, str, str]:
+    command = ["batch", *arguments, "--data-dir", str(running.data_dir)]
+    ended = headway_command(command, {"HEADWAY_API_KEY": KEY})
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+def _input(tmp_path: Path, *texts: str) -> str:
+    path = tmp_path / "in.jsonl"
+    lines = (json.dumps(chat_line(str(n), text)) for n, text in enumerate(texts))
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return str(path)
+
+
+def test_submit_wait_and_output(running: RunningHeadway, tmp_path: Path) -> None:
+    """One command from the input file to the output file."""
+    output = tmp_path / "out.jsonl"
+    code, printed, told = _run(
+        running, "submit", _input(tmp_path, "a", "b", "bad"), "--wait", "--output", str(output)
+    )
+    assert code == 0, told
+    assert printed.startswith("batch_")
+    assert "2 completed, 1 failed, 3 in total" in told
+    assert ids(json.loads(line) for line in output.read_text().splitlines()) == ["0", "1"]
+
+
+def test_the_other_commands(running: RunningHeadway, tmp_path: Path) -> None:
+    """submit, status, list, download, cancel: each does its one thing."""
+    batch_id = _run(running, "submit", _input(tmp_path, "a", "bad"))[1].strip()
+    code, shown, _ = _run(running, "status", batch_id, "--wait")
+    assert code == 0
+    assert json.loads(shown)["status"] == "completed"
+    assert batch_id in _run(running, "list")[1]
+    errors = tmp_path / "errors.jsonl"
+    assert _run(running, "download", batch_id, "--errors", "-o", str(errors))[0] == 0
+    assert ids([json.loads(errors.read_text())]) == ["1"]
+    code, _, told = _run(running, "cancel", batch_id)
+    assert code == 1
+    assert "cannot be cancelled" in told
+
+
+def test_a_faulty_file_fails_with_its_lines(running: RunningHeadway, tmp_path: Path) -> None:
+    """--wait tells the faults and exits 2."""
+    path = tmp_path / "bad.jsonl"
+    path.write_text("{broken\n")
+    code, _, told = _run(running, "submit", str(path), "--wait")
+    assert code == 2
+    assert "line 1" in told
