@@ -1,7 +1,8 @@
 """The journal of a process: intents and records as JSON lines in files of bounded size.
 
-Lines are buffered and handed to the operating system at most ``flush_seconds`` after the call
-(sooner when much is waiting); nothing waits for the disk. So a killed process loses at most the
+Lines are made and handed to the operating system at most ``flush_seconds`` after the call
+(sooner when many are waiting); nothing waits for the disk. The intent of a call that ended before
+that is left out, for its record says all. So a killed process loses at most the
 lines of its last ``flush_seconds``, a machine that loses power what its system had not written.
 
 A file is locked while its process writes it. A file that another can lock is therefore finished:
@@ -16,6 +17,7 @@ import errno
 import fcntl
 import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
@@ -28,8 +30,8 @@ log = logging.getLogger(__name__)
 FLUSH_SECONDS = 0.05
 ROTATE_BYTES = 16 * 2**20
 SUFFIX = ".jsonl"
-_FLUSH_BYTES = 64 * 2**10
-_MOST_WAITING_BYTES = 64 * 2**20
+_FLUSH_CALLS = 128
+_MOST_WAITING = 100_000
 
 
 class Journal:
@@ -47,8 +49,8 @@ class Journal:
         self._rotate_bytes = rotate_bytes
         self._id = new_id("journal", 16)
         self._open: dict[str, CallIntent] = {}
-        self._waiting: list[bytes] = []
-        self._waiting_bytes = 0
+        self._waiting: list[CallIntent | CallRecord] = []
+        self._unwritten = b""
         self._timer: asyncio.TimerHandle | None = None
         self._failing = False
         folder.mkdir(parents=True, exist_ok=True)
@@ -68,12 +70,12 @@ class Journal:
     def opened(self, intent: CallIntent) -> None:
         """Keep the intent."""
         self._open[intent.id] = intent
-        self._append(orjson.dumps(intent_to_json(intent), option=orjson.OPT_APPEND_NEWLINE))
+        self._append(intent)
 
     def closed(self, record: CallRecord) -> None:
         """Keep the record."""
         self._open.pop(record.intent.id, None)
-        self._append(orjson.dumps(record.to_json(), option=orjson.OPT_APPEND_NEWLINE))
+        self._append(record)
 
     def flush(self) -> None:
         """Hand what waits to the operating system. A full disk is logged and tried again."""
@@ -89,21 +91,18 @@ class Journal:
         """Write what waits and end the file. Calls still open become interrupted ones."""
         if self._handle < 0:
             return
-        if not self._open:
-            self._waiting.append(_end_line(None))
-        self._write()
+        self._write(b"" if self._open else _end_line(None))
         if self._timer is not None:
             self._timer.cancel()
         os.close(self._handle)
         self._handle = -1
 
-    def _append(self, line: bytes) -> None:
-        if self._waiting_bytes > _MOST_WAITING_BYTES:
+    def _append(self, item: CallIntent | CallRecord) -> None:
+        if len(self._waiting) >= _MOST_WAITING or self._handle < 0:
             log.error("the journal cannot be written: a record is lost")
             return
-        self._waiting.append(line)
-        self._waiting_bytes += len(line)
-        if self._waiting_bytes >= _FLUSH_BYTES and not self._failing:
+        self._waiting.append(item)
+        if len(self._waiting) >= _FLUSH_CALLS and not self._failing:
             self.flush()
         elif self._timer is None:
             self._later()
@@ -112,10 +111,17 @@ class Journal:
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(self._flush_seconds, self.flush)
 
-    def _write(self) -> bool:
+    def _write(self, last: bytes = b"") -> bool:
         """Whether nothing is left waiting."""
-        text = b"".join(self._waiting)
-        sent = 0
+        # After a failure what waits grows as objects, not as text that is copied each time.
+        if self._failing and not self._drain():
+            return False
+        self._unwritten += b"".join(self._lines()) + last
+        self._waiting.clear()
+        return self._drain()
+
+    def _drain(self) -> bool:
+        text, sent = self._unwritten, 0
         try:
             while sent < len(text):
                 sent += os.write(self._handle, text[sent:] if sent else text)
@@ -126,9 +132,15 @@ class Journal:
         else:
             self._failing = False
         self._written += sent
-        self._waiting = [text[sent:]] if sent < len(text) else []
-        self._waiting_bytes = len(text) - sent
-        return not self._waiting
+        self._unwritten = text[sent:]
+        return not self._failing
+
+    def _lines(self) -> Iterator[bytes]:
+        for item in self._waiting:
+            if isinstance(item, CallRecord):
+                yield orjson.dumps(item.to_json(), option=orjson.OPT_APPEND_NEWLINE)
+            elif item.id in self._open:
+                yield orjson.dumps(intent_to_json(item), option=orjson.OPT_APPEND_NEWLINE)
 
     def _rotate(self) -> None:
         """Go on in a new file. If none can be made, in this one until the next flush."""
