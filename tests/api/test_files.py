@@ -158,7 +158,7 @@ async def test_pages(plane: BatchPlane) -> None:
         seen: list[str] = []
         more: dict[str, Any] = {}
         while more.get("has_more", True):
-            query = {"limit": 2, "order": order, "purpose": "user_data"}
+            query = {"limit": "2", "order": order, "purpose": "user_data"}
             after = {"after": seen[-1]} if seen else {}
             answer = await plane.a.get("/v1/files", params={**query, **after})
             more = checked(answer.json(), "file_list")
