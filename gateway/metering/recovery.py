@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 SHIPPED = "shipped"
 _NOTHING_SENT = 0
+_TAIL_BYTES = 64
 _DAY_SECONDS = 86400.0
 
 
@@ -77,9 +78,9 @@ def complete(path: Path) -> int:
     Such a call is ``interrupted``; its prompt is estimated, its completion lies between 0 and
     the record's ``bound``. Its end is the last sign of life of the process. Safe to repeat.
     """
-    still_open, ended, torn = _open_calls(path)
-    if ended or _has_next(path):
+    if _ended(path) or _has_next(path):
         return path.stat().st_size
+    still_open, torn = _open_calls(path)
     last_sign = path.stat().st_mtime
     records = [_interrupted(intent, last_sign) for intent in still_open]
     text = b"".join(orjson.dumps(r.to_json()) + b"\n" for r in records)
@@ -121,19 +122,25 @@ def read_records(folder: Path) -> Iterator[CallRecord]:
                     yield CallRecord.from_json(line)
 
 
-def _open_calls(path: Path) -> tuple[list[CallIntent], bool, bool]:
-    """Open calls, whether the file was ended, whether its last line is torn."""
+def _open_calls(path: Path) -> tuple[list[CallIntent], bool]:
+    """Open calls, and whether the last line is torn."""
     size = path.stat().st_size
     found: dict[str, CallIntent] = {}
-    ended = False
     whole = 0
     for whole, line in lines_from(path, 0, size):  # noqa: B007 - the last offset is wanted
         if "open" in line:
             found[line["open"]] = intent_from_json(line)
         elif "close" in line:
             found.pop(line["close"], None)
-        ended = "end" in line
-    return list(found.values()), ended, whole < size
+    return list(found.values()), whole < size
+
+
+def _ended(path: Path) -> bool:
+    """Whether the last line says so; the rest is not read."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+        lines = file.read().splitlines(keepends=True)
+    return bool(lines) and lines[-1].startswith(b'{"end":') and lines[-1].endswith(b"\n")
 
 
 def _has_next(path: Path) -> bool:

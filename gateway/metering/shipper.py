@@ -101,7 +101,8 @@ class Shipper:
         with taken(path) as ours:
             if not ours:
                 return
-            size = complete(path)
+            # A dead process may have left much to read.
+            size = await asyncio.to_thread(complete, path)
             progress = await self._ship_file(path, size)
             while not await self._counted(path.name, progress):
                 await self._ship_file(path, size)
