@@ -49,4 +49,4 @@ def _usable(binary: Path) -> bool:
     except (OSError, subprocess.TimeoutExpired):
         return False
     match = re.search(r"v=(\d+)\.(\d+)", answer.stdout)
-    return bool(match) and (int(match[1]), int(match[2])) >= _OLDEST
+    return match is not None and (int(match[1]), int(match[2])) >= _OLDEST

@@ -1,6 +1,6 @@
 """The connection to Redis or Valkey, speaking the product's errors."""
 
-from typing import Any
+from typing import Any, cast
 
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
@@ -30,7 +30,7 @@ class StoreClient(Redis):
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         """Run one command."""
         try:
-            return await super().execute_command(*args, **options)
+            return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]  # redis-py's own
         except OutOfMemoryError as error:
             raise StoreFull("The queue's memory is full.") from error
         except (AuthenticationError, BusyLoadingError, ReadOnlyError) as error:
@@ -45,10 +45,10 @@ class StoreClient(Redis):
 
 def connect(url: str, *, timeout: float = _TIMEOUT_SECONDS) -> StoreClient:
     """A client for ``redis://``, ``rediss://`` or ``unix://`` URLs; connects when first used."""
-    client: StoreClient = StoreClient.from_url(
+    client = StoreClient.from_url(
         url,
         socket_timeout=timeout,
         socket_connect_timeout=timeout,
         retry=Retry(ExponentialBackoff(cap=0.2, base=0.02), retries=1),
     )
-    return client
+    return cast("StoreClient", client)

@@ -12,6 +12,8 @@ from gateway.store.views import QueueViews
 __all__ = ["QueueClient", "RetryRule"]
 
 _RUN_VALUES = 11
+# Shorter than the client's time limit for any command.
+_LONGEST_WAIT = 3.0
 
 
 class QueueClient(QueueSettlement, QueueViews):
@@ -22,12 +24,25 @@ class QueueClient(QueueSettlement, QueueViews):
 
     def __init__(self, redis: StoreClient) -> None:
         super().__init__(redis)
+        self._listed: set[str] = set()
 
     async def enqueue(self, shard: str, spec: SegmentSpec) -> bool:
-        """Add a segment. True when it is new, False when it was there."""
-        await self._redis.execute_command("SADD", SHARDS, shard)
+        """Add a segment. True when it is new, False when it was there.
+
+        A shard is listed before its first segment. A server that lost everything refuses until
+        that was done again.
+        """
+        added = await self._enqueue(shard, spec) if shard in self._listed else -1
+        if added < 0:
+            self._listed.discard(shard)
+            await self._redis.execute_command("SADD", SHARDS, shard)
+            added = await self._enqueue(shard, spec)
+            self._listed.add(shard)
+        return bool(added)
+
+    async def _enqueue(self, shard: str, spec: SegmentSpec) -> int:
         total = sum(struct.unpack(f"<{spec.rows}I", spec.tokens))
-        added = await self._run(
+        answer = await self._run(
             "enqueue",
             shard,
             spec.segment,
@@ -42,8 +57,9 @@ class QueueClient(QueueSettlement, QueueViews):
             spec.index_ref,
             total,
             spec.tokens,
+            int(shard in self._listed),
         )
-        return bool(added)
+        return int(answer)
 
     async def lease(
         self,
@@ -57,6 +73,7 @@ class QueueClient(QueueSettlement, QueueViews):
     ) -> Lease | None:
         """Take at most ``max_rows`` rows of at most ``max_tokens``; None when nothing is ready.
 
+        1,024 rows are the most that one lease holds.
         At least one row is given even when it is over the token budget.
         """
         values = await self._run("lease", shard, worker, max_rows, max_tokens, ttl_ms, quantum)
@@ -78,9 +95,10 @@ class QueueClient(QueueSettlement, QueueViews):
         )
 
     async def wait(self, shards: Sequence[str], timeout_s: float) -> None:
-        """Return when work may be ready in one of ``shards``, or after ``timeout_s``."""
+        """Return when work may be ready in one of ``shards``, or after ``timeout_s``, 3 at most."""
         keys = [shard_key(shard, "wake") for shard in shards]
-        await self._redis.execute_command("BLPOP", *keys, f"{timeout_s:.3f}")
+        seconds = min(timeout_s, _LONGEST_WAIT)
+        await self._redis.execute_command("BLPOP", *keys, f"{seconds:.3f}")
 
 
 def _run_of(values: Sequence[bytes | int]) -> LeasedRun:

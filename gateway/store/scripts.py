@@ -39,6 +39,6 @@ async def run_script(redis: Redis, name: str, shard: str, *args: str | int | byt
     script = load_script(name)
     meta = shard_key(shard, "meta")
     try:
-        return await redis.evalsha(script.sha, 1, meta, *args)  # type: ignore[arg-type]  # bytes go through as they are
+        return await redis.evalsha(script.sha, 1, meta, *args)
     except NoScriptError:
-        return await redis.eval(script.source, 1, meta, *args)  # type: ignore[arg-type]  # as above
+        return await redis.eval(script.source, 1, meta, *args)

@@ -18,6 +18,7 @@ from gateway.store.client import StoreClient
 from gateway.store.scripts import run_script
 
 _MOST_U32 = 2**32 - 1
+_MOST_COMMITTED = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,23 @@ class QueueSettlement:
         """Record results and meter them under ``hour``. The first commit of a row wins.
 
         ``lease_id`` may be empty or gone: a late result counts as long as the row is not done.
+        More than 512 outcomes travel in several steps, each safe by itself.
         """
-        answer = await self._run(
+        fresh = duplicate = closed = 0
+        for at in range(0, len(outcomes), _MOST_COMMITTED):
+            some = outcomes[at : at + _MOST_COMMITTED]
+            answer = await self._commit(shard, lease_id, segment, some, hour)
+            fresh, duplicate, closed = (
+                fresh + answer[0],
+                duplicate + answer[1],
+                closed + answer[2],
+            )
+        return Committed(fresh, duplicate, closed)
+
+    async def _commit(
+        self, shard: str, lease_id: str, segment: str, outcomes: Sequence[RowOutcome], hour: str
+    ) -> Sequence[int]:
+        answer: Sequence[int] = await self._run(
             "commit",
             shard,
             lease_id,
@@ -78,7 +94,7 @@ class QueueSettlement:
             b"".join(_usage(outcome.usage) for outcome in outcomes),
             "".join("1" if outcome.ok else "0" for outcome in outcomes),
         )
-        return Committed(*answer)
+        return answer
 
     async def nack(
         self,

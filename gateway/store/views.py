@@ -25,6 +25,7 @@ _FIELDS = (
     "deadline",
     "closing",
 )
+_METERED = ("requests", "failed", "prompt", "completion", "cached", "reasoning")
 
 
 class QueueViews:
@@ -99,8 +100,8 @@ class QueueViews:
             flat = await self._redis.execute_command("HGETALL", key)
             for name, value in flat.items():
                 model, _, figure = name.decode().rpartition("|")
-                sums = totals.setdefault(model, {})
-                sums[figure] = sums.get(figure, 0) + int(value)
+                sums = totals.setdefault(model, dict.fromkeys(_METERED, 0))
+                sums[figure] += int(value)
         return totals
 
     async def stats(self, shard: str) -> dict[str, int]:

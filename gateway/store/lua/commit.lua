@@ -9,48 +9,67 @@ local n = #ARGV[4] / 4
 local now = now_ms()
 local rows, pos = {}, 1
 for i = 1, n do rows[i], pos = struct.unpack('<I4', ARGV[4], pos) end
-local h = call('HMGET', key, 'status', 'tenant', 'model')
+local h = call('HMGET', key, 'status', 'tenant', 'model', 'n')
+if h[1] and math.max(unpack(rows)) >= tonumber(h[4]) then
+  return redis.error_reply('ERR row is not in the segment')
+end
 local held = take_from_lease(lease, seg, rows)
 if h[1] ~= 'queued' and h[1] ~= 'cancelling' then
   return { 0, 0, n }
 end
 
-local fresh, good, prompt, completion, cached, reasoning, upos = 0, 0, 0, 0, 0, 0, 1
+-- One command sets all done bits and tells which were set before.
+local function set_bits(name, list)
+  local args = {}
+  for i = 1, #list do
+    args[4 * i - 3], args[4 * i - 2], args[4 * i - 1], args[4 * i] = 'SET', 'u1', list[i], 1
+  end
+  return call('BITFIELD', P .. name .. ':' .. seg, unpack(args))
+end
+
+local function write_refs(first, last)
+  call('SETRANGE', P .. 'f:' .. seg, rows[first] * 16, string.sub(ARGV[5], first * 16 - 15, last * 16))
+end
+
+local before = set_bits('d', rows)
+local fresh, prompt, completion, cached, reasoning = 0, 0, 0, 0, 0
+local good, first = {}, nil
 for i = 1, n do
-  local row = rows[i]
-  local p, c, k, r
-  p, c, k, r, upos = struct.unpack('<I4I4I4I4', ARGV[6], upos)
-  if call('SETBIT', P .. 'd:' .. seg, row, 1) == 0 then
-    call('SETRANGE', P .. 'f:' .. seg, row * 16, string.sub(ARGV[5], i * 16 - 15, i * 16))
-    if string.byte(ARGV[7], i) == 49 then
-      call('SETBIT', P .. 'g:' .. seg, row, 1)
-      good = good + 1
-    end
+  if first and (before[i] == 1 or rows[i] ~= rows[i - 1] + 1) then
+    write_refs(first, i - 1)
+    first = nil
+  end
+  if before[i] == 0 then
+    first = first or i
     fresh = fresh + 1
+    if string.byte(ARGV[7], i) == 49 then good[#good + 1] = rows[i] end
+    local p, c, k, r = struct.unpack('<I4I4I4I4', ARGV[6], i * 16 - 15)
     prompt, completion, cached, reasoning = prompt + p, completion + c, cached + k, reasoning + r
   end
 end
+if first then write_refs(first, n) end
+if #good > 0 then set_bits('g', good) end
 if fresh > 0 then
   if #held < n then
     call('ZREM', P .. 'r:' .. seg, unpack(rows))
     call('ZREM', P .. 'x:' .. seg, unpack(rows))
     if call('EXISTS', P .. 'x:' .. seg) == 0 then call('SREM', P .. 'dead', seg) end
   end
-  call('HDEL', P .. 'a:' .. seg, unpack(rows))
+  if call('EXISTS', P .. 'a:' .. seg) == 1 then call('HDEL', P .. 'a:' .. seg, unpack(rows)) end
   call('HINCRBY', P .. 'tn:' .. h[2], 'rows', -fresh)
-  call('HINCRBY', key, 'ok', good)
-  call('HINCRBY', key, 'bad', fresh - good)
-  call('HINCRBY', key, 'prompt', prompt)
-  call('HINCRBY', key, 'completion', completion)
-  call('HINCRBY', key, 'cached', cached)
-  call('HINCRBY', key, 'reasoning', reasoning)
   local meter, model = P .. 'm:' .. h[2] .. ':' .. ARGV[3], h[3]
-  call('HINCRBY', meter, model .. '|requests', fresh)
-  call('HINCRBY', meter, model .. '|failed', fresh - good)
-  call('HINCRBY', meter, model .. '|prompt', prompt)
-  call('HINCRBY', meter, model .. '|completion', completion)
-  call('HINCRBY', meter, model .. '|cached', cached)
-  call('HINCRBY', meter, model .. '|reasoning', reasoning)
+  local function add(figure, metered, by)
+    if by == 0 then return end
+    if figure then call('HINCRBY', key, figure, by) end
+    if metered then call('HINCRBY', meter, model .. '|' .. metered, by) end
+  end
+  add('ok', nil, #good)
+  add('bad', 'failed', fresh - #good)
+  add(nil, 'requests', fresh)
+  add('prompt', 'prompt', prompt)
+  add('completion', 'completion', completion)
+  add('cached', 'cached', cached)
+  add('reasoning', 'reasoning', reasoning)
 end
 close_if_done(seg, now)
 return { fresh, n - fresh, 0 }

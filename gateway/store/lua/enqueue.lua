@@ -1,8 +1,12 @@
 -- Add a segment; adding it again changes nothing.
 -- ARGV: segment, job, tenant, model, endpoint, weight, window ms, priority, input ref, index ref,
---       sum of tokens, tokens blob
--- Returns 1 new, 0 exists.
+--       sum of tokens, tokens blob, "1" when the sender has listed this shard before
+-- Returns 1 new, 0 exists, -1 nothing was added: the shard is new here and must be listed first.
 local seg, tenant = ARGV[1], ARGV[3]
+if call('EXISTS', KEYS[1]) == 0 then
+  if ARGV[13] == '1' then return -1 end
+  call('HSET', KEYS[1], 'v', 1)
+end
 local key = P .. 's:' .. seg
 if call('EXISTS', key) == 1 then return 0 end
 local n = #ARGV[12] / 4

@@ -2,7 +2,7 @@
 -- ARGV: worker, max rows, max tokens, ttl ms, quantum
 -- Returns {} or {lease, seg, job, tenant, model, endpoint, in, ix, deadline, from, to, tries, ...}:
 -- nine values and then the range [from, to) and "row:errors:crashes,..." of each run.
-local want, budget = tonumber(ARGV[2]), tonumber(ARGV[3])
+local want, budget = math.min(1024, tonumber(ARGV[2])), tonumber(ARGV[3])
 local quantum = tonumber(ARGV[5])
 local now = now_ms()
 local got, spent, full = 0, 0, false

@@ -1,7 +1,8 @@
 -- Put in front of every queue script: what they share.
 --
 -- KEYS[1] is gw:{shard}:meta; all other keys of the shard have its prefix P and so its slot.
---   meta           hash    vt: virtual time of the tenant served last; lid: last lease number
+--   meta           hash    vt: virtual time of the tenant served last; lid: last lease number;
+--                          v: schema version
 --   act            zset    tenant -> virtual time; tenants with rows that may be leased now
 --   tn:<tenant>    hash    weight, vt when it was last active, rows and tokens not done (quota)
 --   q:<tenant>     zset    segment -> effective deadline ms; segments with rows that may be leased
@@ -74,11 +75,12 @@ local function close_if_done(seg, now)
     return false
   end
   leave_queue(seg, h[7])
-  call('ZREM', P .. 'grace', seg)
+  if h[1] == 'cancelling' then call('ZREM', P .. 'grace', seg) end
   call('HSET', P .. 's:' .. seg, 'status', 'finalizing', 'closing', closing)
   call('ZADD', P .. 'fin', now, seg)
-  call('HINCRBY', P .. 'tn:' .. h[7], 'rows', num(h[3]) + num(h[4]) - num(h[2]))
-  wake()
+  if not all_done then
+    call('HINCRBY', P .. 'tn:' .. h[7], 'rows', num(h[3]) + num(h[4]) - num(h[2]))
+  end
   return true
 end
 
@@ -109,9 +111,9 @@ local function take_from_lease(lease, seg, rows)
     if found[i] == 1 then held[#held + 1] = rows[i] end
   end
   if #held > 0 then
-    call('SREM', key, unpack(held))
-    call('HINCRBY', P .. 's:' .. seg, 'leased', -#held)
-    if call('HINCRBY', P .. 'l:' .. lease, 'left', -#held) <= 0 then
+    local gone = call('SREM', key, unpack(held))
+    call('HINCRBY', P .. 's:' .. seg, 'leased', -gone)
+    if call('HINCRBY', P .. 'l:' .. lease, 'left', -gone) <= 0 then
       call('DEL', P .. 'l:' .. lease, P .. 'ls:' .. lease)
       call('ZREM', P .. 'exp', lease)
     end
