@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from time import perf_counter
 
@@ -11,30 +10,14 @@ import httpx
 import orjson
 import psutil
 import pytest
-import uvicorn
 
 from gateway.core.settings import Settings
 from gateway.store.client import StoreClient
 from tests.support.batch import chat_line
 from tests.support.batch_plane import BatchPlane
+from tests.support.served import served
 
 TEXT = "word " * 760
-
-
-@asynccontextmanager
-async def _served(plane: BatchPlane) -> AsyncIterator[httpx.AsyncClient]:
-    config = uvicorn.Config(plane.app, port=0, lifespan="off", log_level="error", loop="none")
-    server = uvicorn.Server(config)
-    task = asyncio.create_task(server.serve())
-    while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-        await asyncio.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    async with httpx.AsyncClient(
-        base_url=f"http://127.0.0.1:{port}", headers={"x-caller": "a"}, timeout=60
-    ) as client:
-        yield client
-    server.should_exit = True
-    await task
 
 
 class _Watch:
@@ -85,7 +68,10 @@ async def _download(client: httpx.AsyncClient, file_id: str) -> tuple[int, str]:
 async def test_upload_run_download(tmp_path: Path, store: StoreClient, rows: int) -> None:
     """Upload, validate, run, finalise and download stay below 100 MB; others wait under 100 ms."""
     plane = BatchPlane(tmp_path, store, Settings(data_dir=tmp_path))
-    async with _served(plane) as client:
+    async with (
+        served(plane.app) as url,
+        httpx.AsyncClient(base_url=url, headers={"x-caller": "a"}, timeout=60) as client,
+    ):
         watch = _Watch(client)
         watching = asyncio.create_task(watch.run())
         digest = hashlib.sha256()
