@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gateway.batches.ingest import IngestRequest, Summary
+from gateway.batches.lines import EXPIRED
 from gateway.batches.ordering import tokens_column
 from gateway.batches.service import stop_segments
 from gateway.batches.states import at, before
@@ -89,9 +90,10 @@ class Intake:
             await self._cancel(record)
 
     async def _validate(self, record: BatchRecord) -> BatchRecord | None:
-        summary = await self._run_child(record.facts)
+        summary = await self._summary(record.facts)
         if summary.errors:
-            to, change = BatchStatus.FAILED, self._failure(summary)
+            to = BatchStatus.FAILED
+            change = Change({at(to): self._now()}, errors=summary.errors)
         else:
             to = BatchStatus.IN_PROGRESS
             segments = tuple(
@@ -106,8 +108,16 @@ class Intake:
             await self._batches.remove_work(record.id, 0)
         return after
 
-    def _failure(self, summary: Summary) -> Change:
-        return Change({at(BatchStatus.FAILED): self._now()}, errors=summary.errors)
+    async def _summary(self, facts: BatchFacts) -> Summary:
+        """What the child finds; if it cannot be run until the window is over, that is a fault."""
+        try:
+            return await self._run_child(facts)
+        except HeadwayError:
+            if self._clock.now() < facts.expires_at:
+                raise
+            log.exception("%s could not be validated within its window", facts.id)
+        message = "The input file could not be validated before the completion window expired."
+        return Summary(0, (), ({"code": EXPIRED, "line": None, "message": message, "param": None},))
 
     async def _enqueue(self, record: BatchRecord) -> None:
         facts = record.facts

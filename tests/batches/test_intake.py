@@ -1,10 +1,12 @@
 """From validating to in_progress or failed, also when a dispatcher dies on the way."""
 
 import asyncio
+from contextlib import suppress
 
 import orjson
 
 from gateway.batches.intake import Intake
+from gateway.core.errors import HeadwayError
 from gateway.store.keys import shard_of
 from tests.support.batch import chat_line
 from tests.support.batch_plane import MODELS, BatchPlane, eventually
@@ -93,3 +95,26 @@ async def test_the_loop_goes_on_after_a_fault(plane: BatchPlane) -> None:
     loop.cancel()
     await asyncio.gather(loop, return_exceptions=True)
     assert (await plane.get(first["id"]))["status"] == "validating"
+
+
+async def test_an_unreadable_input_fails_when_its_window_is_over(plane: BatchPlane) -> None:
+    """No batch stays in validating for ever."""
+    content = orjson.dumps(chat_line("1", "x"))
+    batch = await plane.create(await plane.upload(content), completion_window="1s")
+    await plane.blobs.delete(f"jobs/{batch['id']}/input")
+    loop = asyncio.create_task(_insist(plane))
+
+    async def failed() -> bool:
+        return bool((await plane.get(batch["id"]))["status"] == "failed")
+
+    await eventually(failed)
+    await loop
+
+
+async def _insist(plane: BatchPlane) -> None:
+    """Claim and try again until the batch has ended."""
+    (batch_id,) = await plane.batches.all_ids()
+    while (record := await plane.batches.load(batch_id)) and not record.ended:
+        await plane.batches.ask_intake(record.facts)
+        with suppress(HeadwayError):
+            await plane.intake.step()
