@@ -23,8 +23,7 @@ from gateway.core.ids import new_id
 from gateway.core.settings import Settings
 from gateway.dispatch.gate import Gate
 from gateway.dispatch.held import Holdings
-from gateway.dispatch.limits import LeaseLimits
-from gateway.dispatch.loop import Dispatcher
+from gateway.dispatch.loop import Dispatcher, LeaseLimits
 from gateway.dispatch.pacing import FixedWindow
 from gateway.dispatch.pool import Pool
 from gateway.dispatch.process import Runs, run_until

@@ -18,7 +18,7 @@ app = typer.Typer(help="Look into the queue.", no_args_is_help=True)
 @app.command()
 def stats(data_dir: DataDir = None) -> None:
     """Counters of every shard as JSON, one shard a line."""
-    from gateway.bootstrap.queue_view import queue_stats
+    from gateway.bootstrap.views import queue_stats
 
     for shard, counters in asyncio.run(queue_stats(load_settings(data_dir=data_dir))).items():
         typer.echo(json.dumps({"shard": shard, **counters}))
@@ -27,7 +27,7 @@ def stats(data_dir: DataDir = None) -> None:
 @app.command()
 def audit(data_dir: DataDir = None) -> None:
     """Check the queue's invariants now; exit 3 when one is violated."""
-    from gateway.bootstrap.queue_view import queue_audit
+    from gateway.bootstrap.views import queue_audit
 
     found = asyncio.run(queue_audit(load_settings(data_dir=data_dir)))
     for shard, violations in found.items():

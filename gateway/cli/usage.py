@@ -21,7 +21,7 @@ def usage(
     ] = None,
 ) -> None:
     """What was used: delivered and billed once; computed twice is shown as wasted."""
-    from gateway.bootstrap.usage_view import usage_of_hours
+    from gateway.bootstrap.views import usage_of_hours
 
     report = asyncio.run(usage_of_hours(load_settings(data_dir=data_dir), hours, tenant))
     if as_json:

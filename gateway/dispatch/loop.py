@@ -4,13 +4,13 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
 
 from gateway.batches.rows import RowSource
 from gateway.core.errors import HeadwayError, Unavailable
 from gateway.core.work import Lease
 from gateway.dispatch.assemble import assemble, release_map
 from gateway.dispatch.held import HeldRow, Holdings
-from gateway.dispatch.limits import LeaseLimits
 from gateway.dispatch.pool import Pool
 from gateway.dispatch.settle import Settler
 from gateway.store.queue import QueueClient
@@ -21,6 +21,20 @@ _IDLE_SECONDS = 1.0
 _DRAIN_SECONDS = 1.0
 _SETTLE_SECONDS = 1.5
 _LEASE_PAUSE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseLimits:
+    """What one lease may hold, and for whom.
+
+    ``worker`` names this process; ``quantum`` rows go to one tenant before the next.
+    """
+
+    worker: str
+    rows: int
+    tokens: int
+    ttl_ms: int
+    quantum: int
 
 
 class Dispatcher:

@@ -1,0 +1,88 @@
+"""Lease, assemble, run, settle, on a real queue."""
+
+import asyncio
+from pathlib import Path
+
+from gateway.core.usage import Usage
+from gateway.store.client import StoreClient
+from tests.support.rig import SEGMENT, SHARD, Rig
+
+_ONE = Usage(2, 3)
+
+
+async def _answer(number: int) -> Usage:
+    del number
+    await asyncio.sleep(0.005)
+    return _ONE
+
+
+async def test_every_row_gets_its_own_line_once(tmp_path: Path, store: StoreClient) -> None:
+    """All rows run, never more than the window at once, and the meter adds up."""
+    rig = Rig(tmp_path, store, _answer)
+    await rig.add(100)
+    async with rig.running():
+        view = await rig.until_done(100)
+    assert (view.ok, view.bad) == (100, 0)
+    assert view.usage == Usage(200, 300)
+    assert sorted(rig.target.calls) == list(range(100))
+    assert rig.target.peak == 4
+    lines = await rig.lines()
+    assert {k: v["response"]["body"]["n"] for k, v in lines.items()} == {
+        f"c{n}": n for n in range(100)
+    }
+
+
+async def test_a_stop_gives_rows_back_without_a_try(tmp_path: Path, store: StoreClient) -> None:
+    """What did not finish is leased again at once by another, uncharged."""
+
+    async def stuck(number: int) -> Usage:
+        if number > 1:
+            await asyncio.Event().wait()
+        return _ONE
+
+    rig = Rig(tmp_path, store, stuck)
+    await rig.add(10)
+    async with rig.running():
+        await rig.until_done(2)
+    lease = await rig.queue.lease(SHARD, "other", 64, 10**6, 1000)
+    assert lease is not None
+    assert lease.rows == 8
+    assert all(row.crash_tries == row.error_tries == 0 for r in lease.runs for row in r.rows)
+    assert await rig.queue.audit(SHARD) == []
+
+
+async def test_a_cancelled_segment_is_aborted_at_once(tmp_path: Path, store: StoreClient) -> None:
+    """Rows in flight are stopped, none is started after, and the segment closes."""
+
+    async def stuck(number: int) -> Usage:
+        await asyncio.Event().wait()
+        return _ONE
+
+    rig = Rig(tmp_path, store, stuck)
+    await rig.add(10)
+    async with rig.running():
+        async with asyncio.timeout(5):
+            while len(rig.target.running) < 4:
+                await asyncio.sleep(0.01)
+        await rig.queue.cancel(SHARD, SEGMENT, 30_000)
+        async with asyncio.timeout(3):
+            while rig.target.running:
+                await asyncio.sleep(0.01)
+        seen = len(rig.target.calls)
+        async with asyncio.timeout(3):
+            while await rig.queue.finish_claim(SHARD, "f", 1000) is None:
+                await asyncio.sleep(0.02)
+    assert len(rig.target.calls) == seen
+
+
+async def test_rows_without_files_are_given_back(tmp_path: Path, store: StoreClient) -> None:
+    """A missing input file is no reason to stop: rows wait until it can be read."""
+    rig = Rig(tmp_path, store, _answer)
+    await rig.add(3)
+    index = tmp_path / "jobs" / "batch_1" / "index-0"
+    hidden = index.rename(index.with_name("away"))
+    async with rig.running():
+        await asyncio.sleep(0.3)
+        assert not rig.target.calls
+        hidden.rename(index)
+        await rig.until_done(3)
