@@ -58,8 +58,11 @@ class ClientStream:
         if self._beat is not None:
             await self._beat
             self._beat = None
+        self._written = self._loop.time()
         self._writing = True
-        await self._put(data, more=more)
+        if not self.started:
+            await self._start()
+        await self._send({"type": "http.response.body", "body": data, "more_body": more})
         self._writing = False
 
     def close(self) -> None:
@@ -68,23 +71,26 @@ class ClientStream:
         if self._beat is not None:
             self._beat.cancel()
 
-    async def _put(self, data: bytes, *, more: bool) -> None:
+    async def _start(self) -> None:
+        self.started = True
+        headers = [
+            (b"content-type", b"text/event-stream; charset=utf-8"),
+            (b"cache-control", b"no-cache"),
+            (b"x-accel-buffering", b"no"),
+            *self._call.headers(),
+        ]
+        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+
+    async def _show_life(self) -> None:
         self._written = self._loop.time()
         if not self.started:
-            self.started = True
-            headers = [
-                (b"content-type", b"text/event-stream; charset=utf-8"),
-                (b"cache-control", b"no-cache"),
-                (b"x-accel-buffering", b"no"),
-                *self._call.headers(),
-            ]
-            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
-        await self._send({"type": "http.response.body", "body": data, "more_body": more})
+            await self._start()
+        await self._send({"type": "http.response.body", "body": HEARTBEAT, "more_body": True})
 
     def _tick(self) -> None:
         idle = self._loop.time() - self._written >= self._times.keep_alive
         if (idle or not self.started) and not self._writing:
-            self._beat = self._loop.create_task(self._put(HEARTBEAT, more=True))
+            self._beat = self._loop.create_task(self._show_life())
         self._timer = self._loop.call_later(self._times.keep_alive, self._tick)
 
 
