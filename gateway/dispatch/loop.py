@@ -66,6 +66,10 @@ class Dispatcher:
             for pool, served in shards.items():
                 tasks.create_task(self._fill(pool, served))
 
+    def give_up(self) -> None:
+        """Lease nothing any more; what is held runs out."""
+        self._stopping.set()
+
     async def stop(self) -> None:
         """Stop leasing, let running rows finish for a second, give everything else back."""
         self._stopping.set()

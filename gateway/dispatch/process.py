@@ -30,7 +30,12 @@ async def run_until(
         kept = [tasks.create_task(keeper.run()) for keeper in keepers]
         rest = [tasks.create_task(other.run()) for other in others]
         filling = tasks.create_task(dispatcher.run())
-        await stop.wait()
+        try:
+            await stop.wait()
+        except asyncio.CancelledError:
+            # A loop failed. A cancelled command may end in an error of its own: say it twice.
+            dispatcher.give_up()
+            raise
         log.info("stopping: no more leases")
         for task in rest:
             task.cancel()

@@ -29,5 +29,5 @@ def test_a_taken_port_is_named() -> None:
 
 def test_a_foreign_address_is_refused() -> None:
     """An address of another machine cannot be listened on."""
-    with pytest.raises(StartError, match="192.0.2.1"):
+    with pytest.raises(StartError, match=r"192\.0\.2\.1"):
         listen("192.0.2.1", 8000)

@@ -62,15 +62,15 @@ async def test_a_cancelled_segment_is_aborted_at_once(tmp_path: Path, store: Sto
     await rig.add(10)
     async with rig.running():
         async with asyncio.timeout(5):
-            while len(rig.target.running) < 4:
+            while len(rig.target.running) < 4:  # noqa: ASYNC110 - a state elsewhere
                 await asyncio.sleep(0.01)
         await rig.queue.cancel(SHARD, SEGMENT, 30_000)
         async with asyncio.timeout(3):
-            while rig.target.running:
+            while rig.target.running:  # noqa: ASYNC110 - a state elsewhere
                 await asyncio.sleep(0.01)
         seen = len(rig.target.calls)
         async with asyncio.timeout(3):
-            while await rig.queue.finish_claim(SHARD, "f", 1000) is None:
+            while await rig.queue.finish_claim(SHARD, "f", 1000) is None:  # noqa: ASYNC110 - a state elsewhere
                 await asyncio.sleep(0.02)
     assert len(rig.target.calls) == seen
 

@@ -1,0 +1,32 @@
+"""Every attempt leaves one record."""
+
+import json
+from pathlib import Path
+
+from gateway.core.errors import UpstreamFailed
+from gateway.core.usage import Usage
+from gateway.store.client import StoreClient
+from tests.support.rig import JOB, Rig
+
+
+async def test_each_attempt_is_recorded_with_its_job(tmp_path: Path, store: StoreClient) -> None:
+    """One record for the failure and one for the answer, lane batch."""
+    tries = 0
+
+    async def play(number: int) -> Usage:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise UpstreamFailed("broken", target="up", status=500)
+        return Usage(5, 7)
+
+    rig = Rig(tmp_path, store, play)
+    await rig.add(1)
+    async with rig.running():
+        await rig.until_done(1)
+    lines = [json.loads(line) for line in rig.journal.path.read_text().splitlines()]
+    records = [line for line in lines if "close" in line]
+    assert [record["status"] for record in records] == ["failed", "ok"]
+    assert {record["lane"] for record in records} == {"batch"}
+    assert {record["job"] for record in records} == {JOB}
+    assert records[1]["completion"] == 7
