@@ -1,0 +1,167 @@
+"""The Llama architecture on CPU slots: one forward pass over any mix of prompts and decodes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - the name everybody knows
+
+from gateway.worker.kv_cache import KVCache
+from gateway.worker.weights import Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaShape:
+    """Sizes of a model. ``heads`` is a multiple of ``kv_heads``."""
+
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    vocab: int
+    context: int
+    rope_base: float
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Weights of one layer; ``qkv`` and ``gate_up`` are fused."""
+
+    qkv: Matrix
+    out: Matrix
+    gate_up: Matrix
+    down: Matrix
+    attention_norm: torch.Tensor
+    mlp_norm: torch.Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class SlotRange:
+    """Decoding slots ``first`` to ``first + count``, whose tokens stand at ``at`` in the batch.
+
+    ``mask`` (count, 1, 1, width) is 0 where a key exists and -inf where not.
+    """
+
+    at: int
+    first: int
+    count: int
+    width: int
+    mask: torch.Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPart:
+    """``count`` prompt tokens of ``slot`` from position ``start``, standing at ``at``."""
+
+    at: int
+    slot: int
+    start: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """One pass: all tokens with slot and position, how to attend, which rows need logits."""
+
+    tokens: torch.Tensor
+    slots: torch.Tensor
+    positions: torch.Tensor
+    decodes: Sequence[SlotRange]
+    prompts: Sequence[PromptPart]
+    wanted: torch.Tensor
+
+
+class Llama:
+    """Weights and the pass over them."""
+
+    def __init__(
+        self,
+        shape: LlamaShape,
+        embedding: torch.Tensor,
+        layers: Sequence[Layer],
+        norm: torch.Tensor,
+        head: Matrix,
+    ) -> None:
+        self.shape = shape
+        self.dtype = embedding.dtype
+        self._embedding = embedding
+        self._layers = layers
+        self._norm = norm
+        self._head = head
+        half = torch.arange(0, shape.head_dim, 2, dtype=torch.float32) / shape.head_dim
+        angles = torch.arange(shape.context).float()[:, None] * (1 / shape.rope_base**half)
+        self._cos = angles.cos().repeat(1, 2).to(self.dtype)[:, None]
+        self._sin = torch.cat([-angles.sin(), angles.sin()], 1).to(self.dtype)[:, None]
+
+    def forward(self, step: Forward, cache: KVCache) -> torch.Tensor:
+        """Logits (wanted, vocab) in float32; keys and values of all tokens go to the cache."""
+        x = F.embedding(step.tokens, self._embedding)
+        cos, sin = self._cos[step.positions], self._sin[step.positions]
+        for number, layer in enumerate(self._layers):
+            x = x + self._attend(step, layer, cache, number, (x, cos, sin))
+            h = F.rms_norm(x, (self.shape.hidden,), layer.mlp_norm, self.shape.epsilon)
+            gate, up = layer.gate_up(h).chunk(2, -1)
+            x = x + layer.down(F.silu(gate).mul_(up))
+        x = F.rms_norm(x[step.wanted], (self.shape.hidden,), self._norm, self.shape.epsilon)
+        return self._head(x).float()
+
+    def _attend(
+        self,
+        step: Forward,
+        layer: Layer,
+        cache: KVCache,
+        number: int,
+        given: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
+    ) -> torch.Tensor:
+        x, cos, sin = given
+        shape = self.shape
+        h = F.rms_norm(x, (shape.hidden,), layer.attention_norm, shape.epsilon)
+        qkv = layer.qkv(h).view(-1, shape.heads + 2 * shape.kv_heads, shape.head_dim)
+        rotated = _rotate(qkv[:, : shape.heads + shape.kv_heads], cos, sin)
+        query, key = rotated[:, : shape.heads], rotated[:, shape.heads :]
+        value = qkv[:, shape.heads + shape.kv_heads :]
+        keys, values = cache.write(number, step.slots, step.positions, key, value)
+        mixed = torch.empty_like(query)
+        for part in step.decodes:
+            mixed[part.at : part.at + part.count] = self._decode(part, query, keys, values)
+        for prompt in step.prompts:
+            mixed[prompt.at : prompt.at + prompt.count] = self._prefill(prompt, query, keys, values)
+        return layer.out(mixed.flatten(1))
+
+    def _decode(
+        self, part: SlotRange, query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
+    ) -> torch.Tensor:
+        """One token per slot. Heads that share keys are folded into the query's length."""
+        shape = self.shape
+        last = part.first + part.count
+        q = query[part.at : part.at + part.count]
+        q = q.view(part.count, shape.kv_heads, shape.heads // shape.kv_heads, shape.head_dim)
+        k = keys[part.first : last, :, : part.width]
+        v = values[part.first : last, :, : part.width]
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=part.mask)
+        return mixed.reshape(part.count, shape.heads, shape.head_dim)
+
+    def _prefill(
+        self, part: PromptPart, query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
+    ) -> torch.Tensor:
+        """A piece of one prompt against all of it so far."""
+        shape = self.shape
+        end = part.start + part.count
+        share = shape.heads // shape.kv_heads
+        q = query[part.at : part.at + part.count].transpose(0, 1)[None]
+        k = keys[part.slot, :, :end].repeat_interleave(share, 0)[None]
+        v = values[part.slot, :, :end].repeat_interleave(share, 0)[None]
+        if part.start == 0:
+            mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            mask = torch.ones(part.count, end, dtype=torch.bool).tril(part.start)
+            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return mixed[0].transpose(0, 1)
+
+
+def _rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    """Rotary embedding: halves of a head are the two coordinates."""
+    swapped = x.roll(x.shape[-1] // 2, -1)
+    return torch.addcmul(x * cos, swapped, sin)

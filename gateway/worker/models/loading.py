@@ -1,0 +1,130 @@
+"""Builds a Llama from a GGUF file, or the tiny random one for tests."""
+
+import logging
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from gateway.core.errors import ConfigError
+from gateway.worker.gguf import GGUFFile
+from gateway.worker.models.llama import Layer, Llama, LlamaShape
+from gateway.worker.weights import Matrix, Rows, agrees, bfloat16_is_fast, same_rows, stack
+
+log = logging.getLogger(__name__)
+
+
+def llama_from_gguf(file: GGUFFile, *, dtype: torch.dtype | None = None) -> Llama:
+    """The model in ``dtype``, or in the fastest type of this CPU, with packed forms where right.
+
+    Raises ConfigError for another architecture.
+    """
+    shape = _shape(file.meta)
+    fast = bfloat16_is_fast()
+    chosen = dtype or (torch.bfloat16 if fast else torch.float32)
+    pack = dtype is None and chosen is torch.bfloat16
+    layers = [_layer(file, shape, number, chosen, pack=pack) for number in range(shape.layers)]
+    if pack and not agrees(layers[0].qkv, shape.hidden):
+        log.warning("packed weights failed their self-test; plain ones are used")
+        layers = [_plain(layer) for layer in layers]
+    embedding = torch.from_numpy(file.tensors["token_embd.weight"].floats()).to(chosen)
+    head = embedding
+    if "output.weight" in file.tensors:
+        head = torch.from_numpy(file.tensors["output.weight"].floats()).to(chosen)
+    return Llama(shape, embedding, layers, _vector(file, "output_norm", chosen), Matrix(head))
+
+
+def tiny_llama(context: int) -> Llama:
+    """A random float32 model over bytes: 2 layers, the same weights each time."""
+    shape = LlamaShape(2, 32, 4, 2, 8, 260, context, 10_000.0, 1e-5)
+    random = torch.Generator().manual_seed(5)
+
+    def matrix(outputs: int, inputs: int) -> Matrix:
+        return Matrix(torch.randn(outputs, inputs, generator=random) * (2 / inputs**0.5))
+
+    ones = torch.ones(shape.hidden)
+    wide = (shape.heads + 2 * shape.kv_heads) * shape.head_dim
+    layers = [
+        Layer(
+            matrix(wide, shape.hidden),
+            matrix(shape.hidden, shape.heads * shape.head_dim),
+            matrix(128, shape.hidden),
+            matrix(shape.hidden, 64),
+            ones,
+            ones,
+        )
+        for _ in range(shape.layers)
+    ]
+    embedding = torch.randn(shape.vocab, shape.hidden, generator=random)
+    return Llama(shape, embedding, layers, ones, matrix(shape.vocab, shape.hidden))
+
+
+def _shape(meta: dict[str, Any]) -> LlamaShape:
+    architecture = meta.get("general.architecture")
+    if architecture != "llama":
+        raise ConfigError(
+            f"the bundled worker runs Llama models, not {architecture}; serve this one with "
+            "another server, such as vLLM, and name its URL in the policy"
+        )
+    hidden, heads = meta["llama.embedding_length"], meta["llama.attention.head_count"]
+    return LlamaShape(
+        layers=meta["llama.block_count"],
+        hidden=hidden,
+        heads=heads,
+        kv_heads=meta.get("llama.attention.head_count_kv", heads),
+        head_dim=meta.get("llama.rope.dimension_count", hidden // heads),
+        vocab=len(meta["tokenizer.ggml.tokens"]),
+        context=meta["llama.context_length"],
+        rope_base=meta.get("llama.rope.freq_base", 10_000.0),
+        epsilon=meta["llama.attention.layer_norm_rms_epsilon"],
+    )
+
+
+def _layer(
+    file: GGUFFile, shape: LlamaShape, number: int, dtype: torch.dtype, *, pack: bool
+) -> Layer:
+    def raw(name: str) -> Any:
+        return file.tensors[f"blk.{number}.{name}.weight"]
+
+    def matrix(*parts: tuple[str, Rows]) -> Matrix:
+        return stack([(raw(name), order) for name, order in parts], dtype, pack=pack)
+
+    return Layer(
+        qkv=matrix(
+            ("attn_q", _unpermuted(shape.heads)),
+            ("attn_k", _unpermuted(shape.kv_heads)),
+            ("attn_v", same_rows),
+        ),
+        out=matrix(("attn_output", same_rows)),
+        gate_up=matrix(("ffn_gate", same_rows), ("ffn_up", same_rows)),
+        down=matrix(("ffn_down", same_rows)),
+        attention_norm=_vector(file, f"blk.{number}.attn_norm", dtype),
+        mlp_norm=_vector(file, f"blk.{number}.ffn_norm", dtype),
+    )
+
+
+def _vector(file: GGUFFile, name: str, dtype: torch.dtype) -> torch.Tensor:
+    return torch.from_numpy(file.tensors[f"{name}.weight"].floats()).to(dtype)
+
+
+def _unpermuted(heads: int) -> Rows:
+    """Files of this architecture interleave the halves of each head of Q and K: undo it."""
+
+    def order(values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+        rows = values.shape[0]
+        parts = values.reshape(heads, rows // heads // 2, 2, -1)
+        return parts.swapaxes(1, 2).reshape(values.shape)
+
+    return order
+
+
+def _plain(layer: Layer) -> Layer:
+    return Layer(
+        layer.qkv.without_packed(),
+        layer.out.without_packed(),
+        layer.gate_up.without_packed(),
+        layer.down.without_packed(),
+        layer.attention_norm,
+        layer.mlp_norm,
+    )

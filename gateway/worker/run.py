@@ -1,0 +1,124 @@
+"""Puts a worker together and serves it until SIGTERM."""
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+import uvicorn
+
+from gateway.core.clock import SystemClock
+from gateway.core.errors import PortInUse
+from gateway.worker.engine import Engine
+from gateway.worker.gguf import GGUFFile, packaged_model
+from gateway.worker.model_runner import ModelRunner
+from gateway.worker.models.llama import Llama
+from gateway.worker.models.loading import llama_from_gguf, tiny_llama
+from gateway.worker.options import WorkerOptions
+from gateway.worker.scheduler import Scheduler
+from gateway.worker.sequence import Event
+from gateway.worker.server import WorkerApp
+from gateway.worker.tokenizer import BPEVocabulary, ByteVocabulary, Vocabulary
+
+log = logging.getLogger(__name__)
+
+_TINY = "tiny"
+
+
+def run_worker(options: WorkerOptions) -> None:
+    """Serve until SIGTERM or SIGINT. Raises PortInUse, or ConfigError for an unusable model."""
+    if options.threads is not None:
+        torch.set_num_threads(options.threads)
+    listener = _listen(options.host, options.port)
+    model, vocabulary = load_model(options)
+    with listener:
+        asyncio.run(_serve(options, listener, model, vocabulary))
+
+
+def load_model(options: WorkerOptions) -> tuple[Llama, Vocabulary]:
+    """The model and its tokenizer."""
+    if options.model == _TINY:
+        return tiny_llama(options.context), ByteVocabulary()
+    file = GGUFFile(Path(options.model) if options.model else packaged_model())
+    return llama_from_gguf(file), BPEVocabulary(file.meta)
+
+
+def build_engine(
+    options: WorkerOptions,
+    model: Llama,
+    vocabulary: Vocabulary,
+    deliver: Callable[[list[Event]], None],
+) -> Engine:
+    """An engine, not started."""
+    runner = ModelRunner(model, options.rows, options.context, options.faults)
+    scheduler = Scheduler(
+        options.rows,
+        options.reserved_rows,
+        itl_target=options.itl_target,
+        prefill_chunk=options.prefill_chunk,
+    )
+    return Engine(runner, scheduler, vocabulary, deliver)
+
+
+def deliver_on(loop: asyncio.AbstractEventLoop) -> Callable[[list[Event]], None]:
+    """Hands the events of a step to the loop in one call."""
+
+    def hand_out(events: list[Event]) -> None:
+        for event in events:
+            event.sequence.sink(event)
+
+    def deliver(events: list[Event]) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(hand_out, events)
+
+    return deliver
+
+
+async def _serve(
+    options: WorkerOptions, listener: socket.socket, model: Llama, vocabulary: Vocabulary
+) -> None:
+    loop = asyncio.get_running_loop()
+    engine = build_engine(options, model, vocabulary, deliver_on(loop))
+    engine.start()
+    app = WorkerApp(engine, vocabulary, options, SystemClock()).app
+    config = uvicorn.Config(
+        app, log_level=options.log_level, access_log=False, lifespan="off", backlog=1024
+    )
+    server = _Server(config)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, server.leave)
+    gc.collect()
+    gc.freeze()
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        engine.stop()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, ending at once: who waits here asks again elsewhere."""
+
+    def leave(self) -> None:
+        """Stop without waiting for running calls."""
+        self.should_exit = True
+        self.force_exit = True
+
+    def install_signal_handlers(self) -> None:
+        """Ours are installed already."""
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A bound socket; clients are accepted once the model is loaded."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise PortInUse(f"the worker cannot listen on {host}:{port}: {error.strerror}") from None
+    return listener
