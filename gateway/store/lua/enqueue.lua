@@ -14,9 +14,8 @@ local now = now_ms()
 local deadline = now + tonumber(ARGV[7])
 local prio = tonumber(ARGV[8])
 call('HSET', key, 'job', ARGV[2], 'tenant', tenant, 'model', ARGV[4], 'endpoint', ARGV[5],
-  'weight', ARGV[6], 'n', n, 'cur', 0, 'ok', 0, 'bad', 0, 'leased', 0, 'status', 'queued',
-  'closing', '', 'deadline', deadline, 'prio', prio, 'in', ARGV[9], 'ix', ARGV[10], 'grace', 0,
-  'fence', 0, 'tokens', ARGV[11], 'created', now)
+  'weight', ARGV[6], 'n', n, 'cur', 0, 'status', 'queued', 'deadline', deadline, 'prio', prio,
+  'in', ARGV[9], 'ix', ARGV[10], 'tokens', ARGV[11])
 call('SET', P .. 'k:' .. seg, ARGV[12])
 call('HSET', P .. 'tn:' .. tenant, 'weight', ARGV[6])
 call('HINCRBY', P .. 'tn:' .. tenant, 'rows', n)

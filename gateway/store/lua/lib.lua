@@ -36,8 +36,7 @@ local function now_ms()
 end
 
 local function wake()
-  call('LPUSH', P .. 'wake', 1)
-  call('LTRIM', P .. 'wake', 0, 63)
+  if call('LPUSH', P .. 'wake', 1) > 64 then call('LTRIM', P .. 'wake', 0, 63) end
 end
 
 local function num(value)
