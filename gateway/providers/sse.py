@@ -1,7 +1,7 @@
 """Server-sent events, split out of bytes that may be cut anywhere."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any
 
 import orjson
@@ -32,6 +32,20 @@ class EventSplitter:
     def feed(self, piece: bytes) -> Iterator[bytes]:
         """The events that ``piece`` completes. Raises ValueError when one grows without end."""
         text = self._rest + piece if self._rest else piece
+        if b"\r" not in text and not self._data:
+            *blocks, self._rest = text.split(b"\n\n")
+            for block in blocks:
+                if block.startswith(b"data: ") and b"\n" not in block:
+                    yield block[6:]
+                else:
+                    yield from self._lines(block + b"\n\n")
+        else:
+            self._rest = yield from self._lines(text)
+        if len(self._rest) > _LONGEST_EVENT:
+            raise ValueError("an event is too long")
+
+    def _lines(self, text: bytes) -> Generator[bytes, None, bytes]:
+        """Take ``text`` line by line; returns what does not end a line."""
         # A CR at the very end may be half of a CRLF.
         usable = len(text) - 1 if text.endswith(b"\r") else len(text)
         start = 0
@@ -41,22 +55,21 @@ class EventSplitter:
             if line:
                 self._line(line)
             elif self._data:
-                event = b"\n".join(self._data)
-                self._data = []
-                yield event
-        self._rest = text[start:]
-        if len(self._rest) > _LONGEST_EVENT:
-            raise ValueError("an event is too long")
+                yield self._taken()
+        return text[start:]
+
+    def _taken(self) -> bytes:
+        event = b"\n".join(self._data)
+        self._data = []
+        return event
 
     def end(self) -> Iterator[bytes]:
         """The last event, when the stream ended without the empty line after it."""
         if self._rest:
-            self._line(self._rest.rstrip(b"\r"))
-            self._rest = b""
+            rest, self._rest = self._rest.rstrip(b"\r"), b""
+            yield from self._lines(rest + b"\n")
         if self._data:
-            event = b"\n".join(self._data)
-            self._data = []
-            yield event
+            yield self._taken()
 
     def _line(self, line: bytes) -> None:
         if line.startswith(b"data:"):
