@@ -8,7 +8,13 @@ from typing import Any, ClassVar, TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from gateway.store.client import connect
 from gateway.store.embedded import EmbeddedServer
@@ -116,11 +122,10 @@ class QueueMachine(RuleBasedStateMachine):
 def test_the_scripts_do_what_the_model_does(valkey_server: EmbeddedServer, steps: int) -> None:
     """Random histories of enqueue, lease, commit, release and expiry keep every invariant."""
     QueueMachine.url = valkey_server.url
-    case = QueueMachine.TestCase()
-    case.settings = settings(
+    limits = settings(
         max_examples=25,
         stateful_step_count=steps,
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
-    case.runTest()
+    run_state_machine_as_test(QueueMachine, settings=limits)
