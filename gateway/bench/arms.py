@@ -22,18 +22,19 @@ ROW_STEP = 32
 class Size:
     """How much of everything. Offline answers have ``tokens`` tokens, interactive ones fewer.
 
-    ``every`` seconds an interactive call arrives; ``alone`` of them on the idle engine, up to
-    ``beside`` while offline work runs. ``single`` of the offline requests run at batch size 1.
+    ``single`` of the offline requests run at batch size 1. Interactive calls arrive so often that
+    their tokens are ``share`` of that speed: ``alone`` of them on the idle engine, up to ``beside``
+    while offline work runs.
     """
 
     min_rows: int = 96
     max_rows: int = 192
     tokens: int = 64
-    single: int = 10
-    alone: int = 16
+    single: int = 8
+    alone: int = 12
     beside: int = 64
-    interactive_tokens: int = 32
-    every: float = 0.75
+    interactive_tokens: int = 24
+    share: float = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class BothRun:
 
 
 class Arms:
-    """Runs one arm at a time; call ``fit`` before the arms with offline work."""
+    """Runs one arm at a time: first ``one_at_a_time``, to whose speed ``fit`` sets the others."""
 
     def __init__(
         self, client: AsyncOpenAI, worker_url: str, model: str, size: Size | None = None
@@ -62,6 +63,7 @@ class Arms:
         self._size = size = size or Size()
         self._client = client
         self._worker_url = worker_url
+        self._every = 1.0
         chosen = prompts(size.max_rows + size.beside)
         self._offline = chosen[: size.max_rows]
         self._interactive = [
@@ -76,7 +78,7 @@ class Arms:
     async def interactive_alone(self) -> list[Timing]:
         """Interactive calls on an idle engine."""
         return await arrivals(
-            self._client, self._interactive[: self._size.alone], self._size.every, asyncio.Event()
+            self._client, self._interactive[: self._size.alone], self._every, asyncio.Event()
         )
 
     async def one_at_a_time(self) -> list[Timing]:
@@ -84,13 +86,16 @@ class Arms:
         return await one_by_one(self._client, self._bodies()[: self._size.single])
 
     def fit(self, single_speed: float) -> int:
-        """Choose how many offline requests this machine gets, about 40 s of work; returns that.
+        """Fit the arms to this machine's output tokens per second at batch size 1.
 
-        ``single_speed`` is output tokens per second at batch size 1.
+        Chooses how many offline requests there are, about 40 s of work, and how often interactive
+        calls arrive. Returns the number of offline requests.
         """
-        fitting = int(BATCH_SECONDS * 3 * single_speed / self._size.tokens)
-        rows = max(self._size.min_rows, min(self._size.max_rows, fitting // ROW_STEP * ROW_STEP))
+        size = self._size
+        fitting = int(BATCH_SECONDS * 3 * single_speed / size.tokens)
+        rows = max(size.min_rows, min(size.max_rows, fitting // ROW_STEP * ROW_STEP))
         self._offline = self._offline[:rows]
+        self._every = size.interactive_tokens / (size.share * single_speed)
         return rows
 
     async def batch(self, on_progress: Callable[[Batch], None]) -> BatchResult:
@@ -104,7 +109,7 @@ class Arms:
         async with self._worker() as worker, asyncio.TaskGroup() as group:
             offline = group.create_task(flood(self._worker_url, self._bodies()))
             offline.add_done_callback(lambda _: done.set())
-            calls = group.create_task(arrivals(worker, self._interactive, self._size.every, done))
+            calls = group.create_task(arrivals(worker, self._interactive, self._every, done))
         return NaiveRun(calls.result(), offline.result())
 
     async def both(self, on_progress: Callable[[Batch], None]) -> BothRun:
@@ -113,9 +118,7 @@ class Arms:
         async with asyncio.TaskGroup() as group:
             offline = group.create_task(self.batch(on_progress))
             offline.add_done_callback(lambda _: done.set())
-            calls = group.create_task(
-                arrivals(self._client, self._interactive, self._size.every, done)
-            )
+            calls = group.create_task(arrivals(self._client, self._interactive, self._every, done))
         return BothRun(calls.result(), offline.result())
 
     def _bodies(self) -> list[dict[str, Any]]:

@@ -52,11 +52,11 @@ async def run_demo(console: Console, size: Size | None = None) -> list[Check]:
 
 
 async def _measure(console: Console, arms: Arms, server: Server, gauge: Gauge) -> Measured:
-    console.print("[bold]2.[/] Interactive calls alone, then the batch's requests one at a time")
-    alone = await arms.interactive_alone()
+    console.print("[bold]2.[/] The batch's requests one at a time, then interactive calls alone")
     single = await arms.one_at_a_time()
     speed = _speed(single)
     rows = arms.fit(speed)
+    alone = await arms.interactive_alone()
     console.print(f"[bold]3.[/] An offline batch of {rows} requests through /v1/batches")
     with _progress(console, gauge, rows) as on_progress:
         batch = await arms.batch(on_progress)

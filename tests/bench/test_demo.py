@@ -30,7 +30,7 @@ SMALL = Size(
     alone=2,
     beside=3,
     interactive_tokens=4,
-    every=0.2,
+    share=0.5,
 )
 
 
@@ -40,7 +40,7 @@ async def test_the_flow_on_an_engine_of_eight_slots(
     """With an upstream that behaves like an engine every check but the occupancy of 48 holds."""
     upstream.pace = Pace(first=0.02, token=0.02)
     upstream.limit(8)
-    size = Size(48, 48, 8, 3, 5, 20, 4, 0.1)
+    size = Size(48, 48, 8, 3, 5, 20, 4, 1.2)
     with headway(tmp_path, one_target(upstream.url, window=6)) as running:
 
         @contextlib.asynccontextmanager
