@@ -30,7 +30,7 @@ class Size:
     min_rows: int = 96
     max_rows: int = 192
     tokens: int = 64
-    single: int = 8
+    single: int = 6
     alone: int = 12
     beside: int = 64
     interactive_tokens: int = 24
@@ -76,10 +76,8 @@ class Arms:
             await timed_call(worker, self._interactive[0])
 
     async def interactive_alone(self) -> list[Timing]:
-        """Interactive calls on an idle engine."""
-        return await arrivals(
-            self._client, self._interactive[: self._size.alone], self._every, asyncio.Event()
-        )
+        """Interactive calls on an idle engine, which at their pace would not overlap either."""
+        return await one_by_one(self._client, self._interactive[: self._size.alone])
 
     async def one_at_a_time(self) -> list[Timing]:
         """Batch size 1: the first of the batch's own requests, one after the other."""
