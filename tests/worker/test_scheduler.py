@@ -1,0 +1,110 @@
+"""Who takes part in a step."""
+
+from gateway.worker.sampling import SamplingParams
+from gateway.worker.scheduler import Scheduler, StepPlan
+from gateway.worker.sequence import Event, Sequence, State
+
+
+def _ignore(_: Event) -> None:
+    """Nobody reads these."""
+
+
+def _sequence(prompt: int, priority: int | None = None) -> Sequence:
+    return Sequence([1] * prompt, 50, SamplingParams(), priority, _ignore)
+
+
+def _scheduler(rows: int = 12, reserved: int = 4, **changes: float) -> Scheduler:
+    itl = changes.get("itl_target", 0.05)
+    return Scheduler(rows, reserved, itl_target=itl, prefill_chunk=int(changes.get("chunk", 100)))
+
+
+def _run(plan: StepPlan) -> None:
+    for sequence, count in plan.prompts:
+        sequence.computed += count
+        if sequence.unread == 0:
+            sequence.state = State.RUNNING
+            sequence.output.append(1)
+    for sequence in plan.decodes:
+        sequence.output.append(1)
+
+
+def test_without_priorities_first_come_is_first_served() -> None:
+    """Prompts are read in order, a chunk at a time, beside all running rows."""
+    scheduler = _scheduler()
+    first, second = _sequence(80), _sequence(80)
+    scheduler.add(first)
+    scheduler.add(second)
+    plan = scheduler.plan()
+    assert [(s is first, n) for s, n in plan.prompts] == [(True, 80), (False, 20)]
+    _run(plan)
+    plan = scheduler.plan()
+    assert plan.decodes == (first,)
+    assert plan.prompts == ((second, 60),)
+
+
+def test_offline_work_leaves_the_reserved_rows_free() -> None:
+    """A batch never takes the last rows; an interactive sequence gets one at once."""
+    scheduler = _scheduler()
+    for _ in range(20):
+        scheduler.add(_sequence(1, 100))
+    scheduler.plan()
+    assert (scheduler.active, scheduler.waiting) == (8, 12)
+    urgent = _sequence(5, 0)
+    scheduler.add(urgent)
+    scheduler.plan()
+    assert urgent.slot in range(4)
+
+
+def test_an_interactive_prompt_is_read_alone_and_whole() -> None:
+    """Offline rows and prompts wait for that one step."""
+    scheduler = _scheduler()
+    for _ in range(4):
+        scheduler.add(_sequence(90, 100))
+    _run(scheduler.plan())
+    urgent = _sequence(300, 0)
+    scheduler.add(urgent)
+    plan = scheduler.plan()
+    assert plan.prompts == ((urgent, 300),)
+    assert plan.decodes == ()
+
+
+def test_offline_rows_take_turns_beside_an_interactive_one() -> None:
+    """The step stays within the target, and every paused row goes on after a while."""
+    scheduler = _scheduler(rows=44, itl_target=0.02, chunk=4000)
+    offline = [_sequence(1, 100) for _ in range(40)]
+    for sequence in offline:
+        scheduler.add(sequence)
+    _run(scheduler.plan())
+    urgent = _sequence(4, 0)
+    scheduler.add(urgent)
+    _run(scheduler.plan())
+    for _ in range(10):
+        plan = scheduler.plan()
+        assert urgent in plan.decodes
+        assert scheduler.times.predict(len(plan.decodes), plan.prompt_tokens) <= 0.021
+        _run(plan)
+    assert min(len(sequence.output) for sequence in offline) >= 2
+
+
+def test_a_freed_slot_is_used_in_the_next_step() -> None:
+    """No row waits for a batch to end."""
+    scheduler = _scheduler(rows=2, reserved=0)
+    rows = [_sequence(1) for _ in range(3)]
+    for sequence in rows:
+        scheduler.add(sequence)
+    _run(scheduler.plan())
+    scheduler.remove(rows[0])
+    assert [s for s, _ in scheduler.plan().prompts] == [rows[2]]
+
+
+def test_removing_twice_is_harmless() -> None:
+    """A reader may leave in the same moment in which its sequence ends."""
+    scheduler = _scheduler()
+    waiting, active = _sequence(1), _sequence(1)
+    scheduler.add(active)
+    scheduler.plan()
+    scheduler.add(waiting)
+    for sequence in (active, active, waiting, waiting):
+        scheduler.remove(sequence)
+    assert (scheduler.active, scheduler.waiting) == (0, 0)
+    assert not scheduler.plan()
