@@ -12,6 +12,8 @@ from tests.support.meter import delivered
 from tests.support.serve import headway, wait_for
 
 _ROWS = 48
+# Refusals while the worker starts (it imports torch) are no outage: the cap is the patience.
+_ENV = {"HEADWAY_MODEL_PATH": "tiny", "HEADWAY_RETRY_CAP_SECONDS": "30"}
 _POLICY = {
     "targets": {
         "local": {
@@ -28,8 +30,7 @@ _POLICY = {
 def test_a_killed_worker_loses_and_repeats_nothing(tmp_path: Path, seed: int) -> None:
     """Every row in flight comes back as a suspect, and all of them are answered once."""
     chance = random.Random(f"worker-{seed}")
-    env = {"HEADWAY_FAULT_INJECTION": "tiny_model"}
-    with headway(tmp_path, _POLICY, env) as running:
+    with headway(tmp_path, _POLICY, _ENV) as running:
         client = BatchClient(running)
         lines = [
             chat_line(str(n), f"row {n}", model="tiny", max_tokens=chance.randint(8, 16))
@@ -44,3 +45,20 @@ def test_a_killed_worker_loses_and_repeats_nothing(tmp_path: Path, seed: int) ->
         assert batch["status"] == "completed"
         assert ids(output) == sorted(line["custom_id"] for line in lines)
         assert delivered(running) == usage_of(output)
+
+
+@pytest.mark.long
+def test_que_18_a_poison_row_and_a_real_worker(tmp_path: Path) -> None:
+    """A prompt that makes the worker exit each time ends as max_deliveries; 20 others finish."""
+    env = {**_ENV, "HEADWAY_FAULT_INJECTION": "crash_prompt=poison"}
+    with headway(tmp_path, _POLICY, env) as running:
+        client = BatchClient(running)
+        lines = [
+            chat_line(str(n), "poison" if n == 5 else "good", model="tiny", max_tokens=8)
+            for n in range(21)
+        ]
+        batch = client.ended(client.start(lines)["id"], 110)
+        assert batch["request_counts"] == {"completed": 20, "failed": 1, "total": 21}
+        [line] = client.errors(batch)
+        assert line["custom_id"] == "5"
+        assert line["error"]["code"] == "max_deliveries"

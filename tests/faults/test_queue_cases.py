@@ -17,6 +17,7 @@ from tests.support.scripts import after, error, hang_up
 from tests.support.serve import (
     FAST,
     RunningHeadway,
+    clean_environment,
     headway,
     headway_command,
     one_target,
@@ -32,7 +33,7 @@ def second_dispatcher(running: RunningHeadway) -> subprocess.Popen[bytes]:
     with running.log.open("ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "gateway", *command],
-            env={**os.environ, **FAST, **running.env},
+            env={**clean_environment(), **FAST, **running.env},
             stdout=log,
             stderr=log,
         )

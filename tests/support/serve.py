@@ -144,7 +144,7 @@ def headway_command(
     """Run one command to its end."""
     return subprocess.run(
         [*COMMAND, *arguments],
-        env={**_clean_environment(), **(env or {})},
+        env={**clean_environment(), **(env or {})},
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -168,7 +168,7 @@ def _start(arguments: list[str], env: dict[str, str], data_dir: Path, log: Path)
     with log.open("ab") as sink:
         process = subprocess.Popen(
             arguments,
-            env={**_clean_environment(), **env},
+            env={**clean_environment(), **env},
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=sink,
@@ -218,7 +218,7 @@ def _policy_file(tmp_path: Path, policy: Mapping[str, Any] | Path) -> Path:
     return path
 
 
-def _clean_environment() -> dict[str, str]:
+def clean_environment() -> dict[str, str]:
     """This environment without settings of Headway that the developer may have."""
     return {
         name: value
