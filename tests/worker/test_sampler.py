@@ -62,9 +62,9 @@ def test_penalties_and_bias_change_the_choice() -> None:
     row.output += [1, 1]
     assert Sampler(1).sample(_logits(2.0, 3.9, 0.0), [row])[0].token == 0
     biased = _row(temperature=0, logit_bias={2: 100, 99: 5})
-    assert Sampler(1).sample(_logits(0, 3, 1), [biased])[0].token == 2
+    assert Sampler(1).sample(_logits(0.0, 3.0, 1.0), [biased])[0].token == 2
     repeated = _row(temperature=0, repetition_penalty=4)
-    assert Sampler(1).sample(_logits(2, 3, 1), [repeated])[0].token == 2
+    assert Sampler(1).sample(_logits(2.0, 3.0, 1.0), [repeated])[0].token == 2
 
 
 def test_logprobs_name_the_alternatives() -> None:
