@@ -1,0 +1,36 @@
+"""The server ends after its calls, not before."""
+
+import asyncio
+
+import httpx
+from starlette.types import Receive, Scope, Send
+
+from gateway.bootstrap.listen import listen, url_of
+from gateway.bootstrap.server import GatewayServer
+from gateway.core.clock import SystemClock
+
+
+async def test_a_running_call_is_waited_for() -> None:
+    """``finish`` lets it end; then ``serve`` returns."""
+    reached, go_on = asyncio.Event(), asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        reached.set()
+        await go_on.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"done"})
+
+    listener = listen("127.0.0.1", 0)
+    url = url_of(listener)
+    server = GatewayServer(app, log_level="warning")
+    serving = asyncio.create_task(server.serve([listener]))
+    async with httpx.AsyncClient() as client:
+        call = asyncio.create_task(client.get(url))
+        await reached.wait()
+        finishing = asyncio.create_task(server.finish(SystemClock(), 5.0))
+        await asyncio.sleep(0.2)
+        assert not serving.done()
+        go_on.set()
+        assert (await call).text == "done"
+        await finishing
+    await asyncio.wait_for(serving, 5)
