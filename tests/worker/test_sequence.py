@@ -11,7 +11,7 @@ def _sequence(priority: int | None) -> Sequence:
 
 
 @pytest.mark.parametrize(("priority", "interactive"), [(None, False), (0, True), (100, False)])
-def test_interactive_is_what_says_so(priority: int | None, interactive: bool) -> None:  # noqa: FBT001
+def test_interactive_is_what_says_so(priority: int | None, interactive: bool) -> None:
     """Nobody is interactive by silence."""
     assert _sequence(priority).interactive is interactive
 

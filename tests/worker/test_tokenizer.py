@@ -4,7 +4,7 @@ import pytest
 
 from gateway.core.errors import InvalidRequest
 from gateway.worker.gguf import GGUFFile, packaged_model
-from gateway.worker.tokenizer import BPEVocabulary, ByteVocabulary, Vocabulary
+from gateway.worker.tokenizer import BPEVocabulary, ByteVocabulary, Vocabulary, _Template
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,5 @@ def test_a_template_that_refuses_is_the_callers_fault() -> None:
     """A message that the template cannot render is a 400, not a crash."""
     vocabulary: Vocabulary = ByteVocabulary()
     assert vocabulary.chat([{"role": "user", "content": "a"}]) == "<user>a\n<assistant>"
-    from gateway.worker.tokenizer import _Template
-
     with pytest.raises(InvalidRequest):
         _Template("{{ raise_exception('no') }}", {}).render([])

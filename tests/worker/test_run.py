@@ -1,0 +1,68 @@
+"""``headway worker`` as a process."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from gateway.core.errors import PortInUse
+from gateway.worker.run import run_worker
+from tests.support.worker import MODEL, options, prompt_body
+
+START = """
+from pathlib import Path
+from gateway.worker.run import run_worker
+from tests.support.worker import options
+run_worker(options(port={port}, request_log=Path({log!r})))
+"""
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_it_serves_notes_and_stops(tmp_path: Path) -> None:
+    """Answers over HTTP, one log line per finished request, gone soon after SIGTERM."""
+    port, log = _free_port(), tmp_path / "requests.jsonl"
+    code = START.format(port=port, log=str(log))
+    process = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+            _wait(client)
+            body, headers = prompt_body("a"), {"x-request-id": "req_7"}
+            answer = client.post("/v1/completions", json=body, headers=headers).json()
+        assert answer["model"] == MODEL
+        entry = json.loads(log.read_text())
+        assert (entry["id"], entry["prompt_tokens"]) == ("req_7", 1)
+        assert entry["completion_tokens"] == answer["usage"]["completion_tokens"]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(10)
+
+
+def test_a_taken_port_is_said_in_a_sentence() -> None:
+    """Before the model is loaded."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(PortInUse, match="cannot listen"):
+            run_worker(options(port=taken.getsockname()[1]))
+
+
+def _wait(client: httpx.Client) -> None:
+    for _ in range(400):
+        try:
+            client.get("/health")
+        except httpx.TransportError:
+            time.sleep(0.05)
+        else:
+            return
+    pytest.fail("the worker did not start")
