@@ -1,5 +1,6 @@
 """Keys and values of all sequences: one slot per sequence, made once."""
 
+import numpy as np
 import torch
 
 
@@ -18,8 +19,8 @@ class KVCache:
     ) -> None:
         size = (layers, slots, kv_heads, context, head_dim)
         self.context = context
-        self._keys = torch.zeros(size, dtype=dtype)
-        self._values = torch.zeros(size, dtype=dtype)
+        self._keys = _untouched(size, dtype)
+        self._values = _untouched(size, dtype)
 
     def write(
         self,
@@ -34,3 +35,9 @@ class KVCache:
         keys[slots, :, positions] = key
         values[slots, :, positions] = value
         return keys, values
+
+
+def _untouched(size: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """Zeros that take no memory until they are written; ``torch.zeros`` writes all of them."""
+    plain = np.zeros(size, dtype=f"V{dtype.itemsize}").view(f"i{dtype.itemsize}")
+    return torch.from_numpy(plain).view(dtype)

@@ -58,9 +58,10 @@ async def test_a_failed_sequence_ends_the_call() -> None:
     """Its error is raised to the reader, the others are aborted."""
     engine = _Engine()
     error = UpstreamFailed("no", target="local")
-    with pytest.raises(UpstreamFailed), _call(engine) as call:
+    with _call(engine) as call:
         engine.submitted[0].sink(Event(engine.submitted[0], error=error))
-        _ = [group async for group in call.events()]
+        with pytest.raises(UpstreamFailed):
+            await anext(call.events())
     assert len(engine.aborted) == 3
 
 
