@@ -52,7 +52,7 @@ from gateway.telemetry.logs import set_up_logs
 
 log = logging.getLogger(__name__)
 
-_CLOSE_SECONDS = 2.0
+_CLOSE_SECONDS = 1.0
 _GATE_BASE = 0.1
 
 

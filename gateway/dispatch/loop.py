@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 _IDLE_SECONDS = 1.0
 _DRAIN_SECONDS = 1.0
-_SETTLE_SECONDS = 1.5
+_SETTLE_SECONDS = 1.0
 _LEASE_PAUSE = 0.5
 
 

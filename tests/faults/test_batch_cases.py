@@ -114,8 +114,9 @@ def test_bat_27_one_huge_line(batches: BatchClient, up: ScriptedUpstream) -> Non
     up.on("huge", after(4.0, answer(_PLAIN)))
     up.on("m", after(0.1, answer(_PLAIN)))
     lines = [chat_line(str(n), "huge" if n == 2 else "small") for n in range(30)]
-    started = time.monotonic()
     batch_id = batches.start(lines)["id"]
+    up.wait(up.calls, 10)
+    started = time.monotonic()
     while batches.done(batch_id) < 29:
         assert time.monotonic() - started < 3.5
         time.sleep(0.05)

@@ -77,6 +77,7 @@ def test_que_05_backoff_is_kept(tmp_path: Path, upstream: ScriptedUpstream) -> N
         client = BatchClient(running)
         lines = [chat_line("A", "limited"), *(chat_line(str(n), "fine") for n in range(100))]
         batch_id = client.start(lines)["id"]
+        upstream.wait(upstream.calls, 10)
         started = time.monotonic()
         wait_for(lambda: client.done(batch_id) >= 100, 10)
         assert time.monotonic() - started < 5
@@ -107,6 +108,7 @@ def test_que_17_places_refill_one_by_one(tmp_path: Path, upstream: ScriptedUpstr
         client = BatchClient(running)
         lines = [chat_line("0", "long"), *(chat_line(str(n), "short") for n in range(1, 28))]
         batch_id = client.start(lines)["id"]
+        upstream.wait(upstream.calls, 10)
         started = time.monotonic()
         wait_for(lambda: client.done(batch_id) >= 27, 10)
         assert time.monotonic() - started < 3
