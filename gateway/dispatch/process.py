@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 from gateway.dispatch.loop import Dispatcher
 
+_CANCEL_AGAIN_SECONDS = 0.5
+
 log = logging.getLogger(__name__)
 
 
@@ -37,9 +39,21 @@ async def run_until(
             dispatcher.give_up()
             raise
         log.info("stopping: no more leases")
-        for task in rest:
-            task.cancel()
+        ending = tasks.create_task(_end(rest))
         await dispatcher.stop()
         await filling
-        for task in kept:
+        await _end(kept)
+        await ending
+
+
+async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Cancel until it took.
+
+    A Redis command that is cancelled while it connects may raise a connection error instead, which
+    a loop takes for another outage and goes on.
+    """
+    pending = set(tasks)
+    while pending:
+        for task in pending:
             task.cancel()
+        _, pending = await asyncio.wait(pending, timeout=_CANCEL_AGAIN_SECONDS)
