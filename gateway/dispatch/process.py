@@ -7,8 +7,6 @@ from typing import Any, Protocol
 
 from gateway.dispatch.loop import Dispatcher
 
-_CANCEL_AGAIN_SECONDS = 0.5
-
 log = logging.getLogger(__name__)
 
 
@@ -39,21 +37,9 @@ async def run_until(
             dispatcher.give_up()
             raise
         log.info("stopping: no more leases")
-        ending = tasks.create_task(_end(rest))
+        for task in rest:
+            task.cancel()
         await dispatcher.stop()
         await filling
-        await _end(kept)
-        await ending
-
-
-async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Cancel until it took.
-
-    A Redis command that is cancelled while it connects may raise a connection error instead, which
-    a loop takes for another outage and goes on.
-    """
-    pending = set(tasks)
-    while pending:
-        for task in pending:
+        for task in kept:
             task.cancel()
-        _, pending = await asyncio.wait(pending, timeout=_CANCEL_AGAIN_SECONDS)

@@ -1,5 +1,6 @@
 """The connection to Redis or Valkey, speaking the product's errors."""
 
+import asyncio
 from typing import Any, cast
 
 from redis.asyncio import Redis
@@ -28,7 +29,19 @@ class StoreClient(Redis):
     """
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
-        """Run one command."""
+        """Run one command.
+
+        redis-py takes a cancellation that comes while it connects for a connection made, and then
+        fails on it; here it stays a cancellation.
+        """
+        asked = _cancellations()
+        try:
+            return await self._execute(*args, **options)
+        finally:
+            if _cancellations() > asked:
+                raise asyncio.CancelledError
+
+    async def _execute(self, *args: Any, **options: Any) -> Any:
         try:
             return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]  # redis-py's own
         except OutOfMemoryError as error:
@@ -41,6 +54,11 @@ class StoreClient(Redis):
             if str(error).startswith(("MISCONF", "OOM")):
                 raise StoreFull("The queue cannot write.") from error
             raise
+
+
+def _cancellations() -> int:
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
 
 
 def connect(url: str, *, timeout: float = _TIMEOUT_SECONDS) -> StoreClient:

@@ -16,32 +16,6 @@ class _Broken:
         raise RuntimeError("broken")
 
 
-class _Deaf:
-    """Takes its first cancellation for an outage, as a Redis command that connects may do."""
-
-    async def run(self) -> None:
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            await asyncio.Event().wait()
-
-
-async def test_a_swallowed_cancellation_does_not_keep_the_process(
-    tmp_path: Path, store: StoreClient
-) -> None:
-    """Told to stop while the queue server is away, every loop ends all the same."""
-
-    async def play(number: int) -> Usage:
-        return Usage()
-
-    rig = Rig(tmp_path, store, play)
-    stop = asyncio.Event()
-    stop.set()
-    async with asyncio.timeout(5):
-        await run_until(stop, rig.dispatcher, [_Deaf()], [_Deaf()])
-    rig.journal.close()
-
-
 async def test_a_failing_loop_ends_everything(tmp_path: Path, store: StoreClient) -> None:
     """The error is the group's; nothing goes on half dead."""
 

@@ -5,6 +5,8 @@ import contextlib
 from pathlib import Path
 
 import pytest
+from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from gateway.core.errors import StoreFull, StoreUnavailable
 from gateway.store.client import StoreClient, connect
@@ -34,6 +36,27 @@ async def test_a_silent_server_is_unavailable(tmp_path: Path) -> None:
         with pytest.raises(StoreUnavailable):
             await client.execute_command("PING")
         await client.aclose()
+
+
+async def test_a_cancellation_stays_one_whatever_the_library_makes_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cancelled while it connects, a command ends as cancelled and not as another outage."""
+    waiting = asyncio.Event()
+
+    async def deaf(*_: object, **__: object) -> None:
+        waiting.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise RedisConnectionError("refused") from None
+
+    monkeypatch.setattr(Redis, "execute_command", deaf)
+    command = asyncio.create_task(connect(f"unix://{tmp_path}/none").execute_command("PING"))
+    await waiting.wait()
+    command.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await command
 
 
 async def test_full_memory_is_its_own_error(store: StoreClient) -> None:
