@@ -1,0 +1,47 @@
+"""Both lanes at once on one upstream."""
+
+import time
+from pathlib import Path
+
+from tests.support.answers import Pace
+from tests.support.batch import BatchClient, chat_line
+from tests.support.serve import RunningHeadway, headway, one_target
+from tests.support.upstream import ScriptedUpstream
+
+_CALLS = 20
+
+
+def test_que_12_interactive_stays_fast(tmp_path: Path, upstream: ScriptedUpstream) -> None:
+    """Scaled to a tenth in time: 400 offline rows on 8 places, of which the batch lane has 6."""
+    upstream.limit(8)
+    upstream.pace = Pace(first=0.1, token=0.025)
+    with headway(tmp_path, one_target(upstream.url, window=6)) as running:
+        alone = _first_tokens(running)
+        client = BatchClient(running)
+        batch_id = client.start(chat_line(str(n), f"row {n}") for n in range(400))["id"]
+        upstream.wait(lambda: upstream.running >= 6, 10)
+        beside = _first_tokens(running)
+        assert client.get(batch_id)["status"] == "in_progress"
+        client.cancel(batch_id)
+    assert beside <= 1.5 * alone + 0.05
+
+
+def _first_tokens(running: RunningHeadway) -> float:
+    """The 95th percentile of the time to the first content, in seconds."""
+    body = {
+        "model": "m",
+        "stream": True,
+        "max_tokens": 2,
+        "messages": [{"role": "user", "content": "hi"}],
+    }
+    found = []
+    with running.client() as client:
+        for _ in range(_CALLS):
+            started = time.monotonic()
+            with client.stream("POST", "/chat/completions", json=body) as answer:
+                for line in answer.iter_lines():
+                    if '"content"' in line:
+                        found.append(time.monotonic() - started)
+                        break
+            time.sleep(0.1)
+    return sorted(found)[int(0.95 * _CALLS) - 1]
