@@ -1,11 +1,18 @@
 """Keys and values of all sequences: one slot per sequence, made once."""
 
-import numpy as np
+import contextlib
+import math
+import mmap
+
 import torch
 
 
 class KVCache:
-    """``slots`` places of ``context`` tokens each; memory is taken as it is used."""
+    """``slots`` places of ``context`` tokens each; memory is taken as it is used.
+
+    One layer is (slots * context, 2 * kv_heads, head_dim): a token's keys, then its values, so that
+    one copy stores both.
+    """
 
     def __init__(
         self,
@@ -17,27 +24,36 @@ class KVCache:
         head_dim: int,
         dtype: torch.dtype,
     ) -> None:
-        size = (layers, slots, kv_heads, context, head_dim)
         self.context = context
-        self._keys = _untouched(size, dtype)
-        self._values = _untouched(size, dtype)
+        self._kv_heads = kv_heads
+        size = (layers, slots * context, 2 * kv_heads, head_dim)
+        self._layers = _untouched(size, dtype).unbind(0)
+        apart = [layer.view(slots, context, 2, kv_heads, head_dim) for layer in self._layers]
+        self._keys = [both[:, :, 0].transpose(1, 2) for both in apart]
+        self._values = [both[:, :, 1].transpose(1, 2) for both in apart]
+
+    def places(self, slots: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        """Where tokens of these slots and positions are stored, in every layer."""
+        return slots * self.context + positions
 
     def write(
-        self,
-        layer: int,
-        slots: torch.Tensor,
-        positions: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
+        self, layer: int, places: torch.Tensor, both: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Store (tokens, kv_heads, head_dim); gives the layer's (slots, kv_heads, context, dim)."""
-        keys, values = self._keys[layer], self._values[layer]
-        keys[slots, :, positions] = key
-        values[slots, :, positions] = value
-        return keys, values
+        """Store (tokens, 2 * kv_heads, head_dim), keys before values.
+
+        Gives the keys and the values of the layer, each (slots, kv_heads, context, head_dim).
+        """
+        self._layers[layer].index_copy_(0, places, both)
+        return self._keys[layer], self._values[layer]
 
 
 def _untouched(size: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-    """Zeros that take no memory until they are written; ``torch.zeros`` writes all of them."""
-    plain = np.zeros(size, dtype=f"V{dtype.itemsize}").view(f"i{dtype.itemsize}")
-    return torch.from_numpy(plain).view(dtype)
+    """Zeros that take no memory until they are written.
+
+    Small pages: a slot is rarely filled, and a large page would fill it.
+    """
+    length = math.prod(size) * dtype.itemsize
+    memory = mmap.mmap(-1, max(length, 1))
+    with contextlib.suppress(AttributeError, OSError):  # where the system has no such advice
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return torch.frombuffer(memory, dtype=dtype, count=math.prod(size)).view(size)

@@ -1,5 +1,6 @@
 """Runs one step on the model: plan to tensors, tensors to tokens."""
 
+from collections.abc import Callable
 from collections.abc import Sequence as Many
 
 import torch
@@ -12,6 +13,7 @@ from gateway.worker.scheduler import StepPlan
 from gateway.worker.sequence import Sequence
 
 _WIDTH_STEP = 32
+_CALL_TOKENS = 1024  # keys that are read in the time of one more call
 
 
 class ModelRunner:
@@ -31,18 +33,20 @@ class ModelRunner:
             dtype=model.dtype,
         )
 
-    def run(self, plan: StepPlan) -> list[tuple[Sequence, Sampled]]:
+    def run(
+        self, plan: StepPlan, between: Callable[[], None] | None = None
+    ) -> list[tuple[Sequence, Sampled]]:
         """One token for each decoding row and for each prompt that is read to its end.
 
-        Running the same plan again is harmless. Raises MemoryError when it does not fit.
+        Running the same plan again is harmless. ``between`` is called after each layer and may run
+        a plan of other sequences. Raises MemoryError when it does not fit.
         """
         self._fail_on_purpose(plan)
         with torch.inference_mode():
             step, rows = self._forward(plan)
+            logits = self._model.forward(step, self._cache, between)
             if not rows:
-                self._model.forward(step, self._cache)
                 return []
-            logits = self._model.forward(step, self._cache)
             return list(zip(rows, self._sampler.sample(logits, rows), strict=True))
 
     def _forward(self, plan: StepPlan) -> tuple[Forward, list[Sequence]]:
@@ -71,23 +75,36 @@ class ModelRunner:
         return step, rows
 
     def _ranges(self, rows: Many[Sequence]) -> list[SlotRange]:
-        """Runs of neighbouring slots; each is one attention call without copying the cache."""
-        ranges = []
-        first = 0
-        for at in range(1, len(rows) + 1):
-            if at == len(rows) or rows[at].slot != rows[at - 1].slot + 1:
-                ranges.append(self._range(first, rows[first:at]))
-                first = at
+        """Runs of neighbouring slots; each is one attention call without copying the cache.
+
+        A run also ends where one much longer row would make all others of it look wide.
+        """
+        if not rows:
+            return []
+        lengths = torch.tensor([row.length for row in rows])
+        ranges, at = [], 0
+        while at < len(rows):
+            count, width = self._run(rows, at)
+            outside = torch.arange(width)[None] >= lengths[at : at + count, None]
+            mask = torch.zeros(count, width, dtype=self._model.dtype)
+            mask.masked_fill_(outside, -torch.inf)
+            ranges.append(SlotRange(at, rows[at].slot, count, width, mask[:, None, None]))
+            at += count
         return ranges
 
-    def _range(self, at: int, rows: Many[Sequence]) -> SlotRange:
-        lengths = torch.tensor([row.length for row in rows])
-        longest = max(row.length for row in rows)
-        width = min(-(-longest // _WIDTH_STEP) * _WIDTH_STEP, self._cache.context)
-        outside = torch.arange(width)[None] >= lengths[:, None]
-        mask = torch.zeros(len(rows), width, dtype=self._model.dtype)
-        mask.masked_fill_(outside, -torch.inf)
-        return SlotRange(at, rows[0].slot, len(rows), width, mask[:, None, None])
+    def _run(self, rows: Many[Sequence], at: int) -> tuple[int, int]:
+        """Rows and width of the run that starts at ``at``."""
+        count, width = 1, self._width(rows[at])
+        for row in rows[at + 1 :]:
+            wider = max(width, self._width(row))
+            wasted = count * (wider - width) + wider - self._width(row)
+            if row.slot != rows[at].slot + count or wasted > _CALL_TOKENS:
+                break
+            count, width = count + 1, wider
+        return count, width
+
+    def _width(self, row: Sequence) -> int:
+        return min(-(-row.length // _WIDTH_STEP) * _WIDTH_STEP, self._cache.context)
 
     def _fail_on_purpose(self, plan: StepPlan) -> None:
         rows = [*plan.decodes, *(sequence for sequence, _ in plan.prompts)]

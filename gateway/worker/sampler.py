@@ -1,5 +1,6 @@
-"""From logits to tokens, each row by its own rules."""
+"""From logits to tokens, each row by its own rules, in few passes over the vocabulary."""
 
+import random
 from collections import Counter
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass
@@ -8,8 +9,9 @@ import torch
 
 from gateway.worker.sequence import Sequence, TokenLogprob
 
-_MIX = 0x9E3779B97F4A7C15
-_MASK = 2**63 - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_MASK = 2**64 - 1
+_CANDIDATES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,72 +23,130 @@ class Sampled:
 
 
 class Sampler:
-    """Stateless but for the seed of rows that gave none."""
+    """Stateless but for the chances of rows that gave no seed."""
 
     def __init__(self, seed: int | None = None) -> None:
-        self._seeds = torch.Generator()
-        if seed is None:
-            self._seeds.seed()
-        else:
-            self._seeds.manual_seed(seed)
+        self._unseeded = random.Random(seed)  # noqa: S311 - no secrets
 
     def sample(self, logits: torch.Tensor, rows: Rows[Sequence]) -> list[Sampled]:
-        """One token per row of ``logits`` (rows, vocab) float32.
+        """One token per row of ``logits`` (rows, vocab).
 
         A row with a seed gives the same token at the same position whatever its neighbours are.
         """
-        for at, row in enumerate(rows):
-            if row.poisoned:
-                logits[at] = float("nan")
-            if row.sampling.penalised:
-                _penalise(logits[at], row)
-        best, tokens = logits.max(-1)
-        good = (~best.isnan()).tolist()
-        greedy = tokens.tolist()
+        if any(row.poisoned or row.sampling.penalised for row in rows):
+            logits = logits.float()
+            _change(logits, rows)
+        best, tokens = _argmax(logits)
+        drawn = [at for at, row in enumerate(rows) if not row.sampling.greedy]
+        if drawn:
+            chosen = self._draw(logits[drawn].float(), [rows[at] for at in drawn])
+            for at, token in zip(drawn, chosen, strict=True):
+                tokens[at] = token
+        good = best.isfinite().tolist()
         return [
-            self._row(logits[at], row, greedy[at]) if good[at] else Sampled(None)
+            self._sampled(logits[at], row, tokens[at]) if good[at] else Sampled(None)
             for at, row in enumerate(rows)
         ]
 
-    def _row(self, logits: torch.Tensor, row: Sequence, greedy: int) -> Sampled:
-        token = greedy if row.sampling.greedy else self._draw(logits, row)
+    def _sampled(self, logits: torch.Tensor, row: Sequence, token: int) -> Sampled:
         if row.sampling.logprobs is None:
             return Sampled(token)
-        logs = logits.log_softmax(-1)
+        logs = logits.float().log_softmax(-1)
         values, others = logs.topk(row.sampling.logprobs)
         top = tuple(zip(others.tolist(), values.tolist(), strict=True))
         return Sampled(token, TokenLogprob(token, float(logs[token]), top))
 
-    def _draw(self, logits: torch.Tensor, row: Sequence) -> int:
-        """Gumbel's trick over the allowed tokens: the noise depends on seed and position alone."""
-        scaled = logits / row.sampling.temperature
-        allowed = _filtered(scaled, row)
-        noise = torch.empty_like(allowed).exponential_(generator=self._noise(row))
-        return int((allowed.softmax(-1) / noise).argmax())
+    def _draw(self, logits: torch.Tensor, rows: Rows[Sequence]) -> list[int]:
+        """Draw by inverting the distribution: one chance per row, from seed and position alone."""
+        temperatures = torch.tensor([row.sampling.temperature for row in rows])
+        scaled = logits.div_(temperatures[:, None])
+        weights = scaled.sub_(scaled.amax(-1, keepdim=True)).exp_()
+        chances = [self._chance(row) for row in rows]
+        for at, row in enumerate(rows):
+            if row.sampling.filtered:
+                _filter(weights[at], row)
+        return _inverted(weights, torch.tensor(chances))
 
-    def _noise(self, row: Sequence) -> torch.Generator:
+    def _chance(self, row: Sequence) -> float:
+        """A number from 0 to below 1."""
         if row.sampling.seed is None:
-            return self._seeds
-        mixed = (row.sampling.seed * _MIX + row.index * 7919 + row.length) & _MASK
-        mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        return torch.Generator().manual_seed(mixed)
+            return self._unseeded.random()
+        return _mixed(row.sampling.seed, row.index, row.length)
 
 
-def _filtered(scaled: torch.Tensor, row: Sequence) -> torch.Tensor:
-    """Logits with -inf where top_k, min_p or top_p forbid a token; the best one always stays."""
+def _argmax(logits: torch.Tensor) -> tuple[torch.Tensor, list[int]]:
+    """Highest logit of each row and where it is, in two levels: the second reads little."""
+    rows, vocab = logits.shape
+    width = _block(vocab)
+    blocks = logits.view(rows, -1, width)
+    highest = blocks.amax(-1)
+    best, block = highest.max(-1)
+    within = blocks[torch.arange(rows), block].argmax(-1)
+    return best, (block * width + within).tolist()
+
+
+def _inverted(weights: torch.Tensor, chances: torch.Tensor) -> list[int]:
+    """The token at which the running sum of ``weights`` (rows, vocab) passes its chance's share."""
+    rows, vocab = weights.shape
+    width = _block(vocab)
+    blocks = weights.view(rows, -1, width)
+    running = blocks.sum(-1).double().cumsum(-1)
+    goal = chances.double()[:, None] * running[:, -1:]
+    block = torch.searchsorted(running, goal, right=True).clamp_(max=running.shape[1] - 1)
+    before = torch.where(block > 0, running.gather(1, (block - 1).clamp_(min=0)), 0.0)
+    inner = blocks[torch.arange(rows), block[:, 0]].double()
+    passed = inner.cumsum(-1) > goal - before
+    # Rounding may leave the goal just past the block: its likeliest token is taken then.
+    within = torch.where(passed.any(-1), passed.int().argmax(-1), inner.argmax(-1))
+    return (block[:, 0] * width + within).tolist()
+
+
+def _block(vocab: int) -> int:
+    """A divisor of ``vocab`` near its root, so that both levels are short."""
+    return next((size for size in (256, 192, 128, 64, 32, 16) if vocab % size == 0), vocab)
+
+
+def _filter(weights: torch.Tensor, row: Sequence) -> None:
+    """Set to 0 what top_k, min_p or top_p forbid; the best token, of weight 1, always stays."""
     rules = row.sampling
-    if 0 < rules.top_k < scaled.shape[-1]:
-        scaled = scaled.masked_fill(scaled < scaled.topk(rules.top_k).values[-1], -torch.inf)
     if rules.min_p > 0:
-        chances = scaled.softmax(-1)
-        scaled = scaled.masked_fill(chances < rules.min_p * chances.max(), -torch.inf)
+        weights[weights < rules.min_p] = 0
+    if 0 < rules.top_k < weights.shape[0]:
+        weights[weights < weights.topk(rules.top_k).values[-1]] = 0
     if rules.top_p < 1:
-        chances, order = scaled.softmax(-1).sort(descending=True)
-        before = chances.cumsum(-1) - chances
-        drop = before > rules.top_p
-        drop[0] = False
-        scaled = scaled.masked_fill(torch.zeros_like(drop).scatter(0, order, drop), -torch.inf)
-    return scaled
+        _keep_nucleus(weights, rules.top_p)
+
+
+def _keep_nucleus(weights: torch.Tensor, share: float) -> None:
+    """Keep the likeliest tokens that together have ``share``; few suffice nearly always."""
+    goal = share * float(weights.sum())
+    count = min(_CANDIDATES, weights.shape[0])
+    values, places = weights.topk(count)
+    if float(values.sum()) < goal:
+        values, places = weights.sort(descending=True)
+    before = values.cumsum(-1) - values
+    kept = (before < goal).index_fill_(0, torch.tensor([0]), value=True)
+    weights.zero_().index_copy_(0, places[kept], values[kept])
+
+
+def _mixed(seed: int, index: int, position: int) -> float:
+    """Hash of the three to a number from 0 to below 1 (the finaliser of splitmix64, twice)."""
+    state = (seed * _GOLDEN + index * 0xD1B54A32D192ED03 + position) & _MASK
+    for _ in range(2):
+        state = (state + _GOLDEN) & _MASK
+        state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & _MASK
+        state ^= state >> 31
+    return (state >> 11) / 2**53
+
+
+def _change(logits: torch.Tensor, rows: Rows[Sequence]) -> None:
+    """Penalties, bias and injected faults, in place."""
+    for at, row in enumerate(rows):
+        if row.poisoned:
+            logits[at] = float("nan")
+        if row.sampling.penalised:
+            _penalise(logits[at], row)
 
 
 def _penalise(logits: torch.Tensor, row: Sequence) -> None:

@@ -9,6 +9,7 @@ from gateway.core.errors import InvalidRequest, InvalidType
 
 _MOST_STOPS = 16
 _MOST_LOGPROBS = 20
+_COLDEST = 1e-4  # below, only the best token has a chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,12 @@ class SamplingParams:
     @property
     def greedy(self) -> bool:
         """Whether the most likely token is taken."""
-        return self.temperature == 0
+        return self.temperature < _COLDEST
+
+    @property
+    def filtered(self) -> bool:
+        """Whether only some of the tokens may be drawn."""
+        return self.top_p < 1 or self.top_k > 0 or self.min_p > 0
 
     @property
     def penalised(self) -> bool:

@@ -1,12 +1,13 @@
-"""Matrices on the CPU: packed 4-bit for a few rows, bfloat16 for many.
+"""Matrices on the CPU: packed 4-bit for a row or two, bfloat16 for more.
 
-At a few rows a step is bound by reading weights, so 4 bits win; at many rows it is bound by
+At one row a step is bound by reading weights, so 4 bits win; at many rows it is bound by
 arithmetic, where bfloat16 with hardware support wins. Both hold the same values up to bfloat16
-rounding.
+rounding. Where the two meet depends on the CPU and is measured when the model is loaded.
 """
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,9 @@ from gateway.worker.gguf import RawTensor
 
 _GROUP = 32
 _Q4_1_BYTES = 20
-PACKED_UP_TO = 16
+_USUAL_ROWS = 64
+_RACES = (1, 2, 3, 4, 6, 8, 12, 16)
+_ROUNDS = 6
 Rows = Callable[[npt.NDArray[np.generic]], npt.NDArray[np.generic]]
 
 
@@ -29,24 +32,36 @@ def same_rows(values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """One linear map ``x @ w.T``; ``packed`` and ``scales`` are None where it has no 4-bit form."""
+    """One linear map ``x @ w.T``.
+
+    ``weight`` may lie in oneDNN's own order (see ``reordered``). ``packed`` and ``scales`` are None
+    where there is no 4-bit form; it is used for at most ``packed_up_to`` rows.
+    """
 
     weight: torch.Tensor
     packed: torch.Tensor | None = None
     scales: torch.Tensor | None = None
+    packed_up_to: int = 1
 
-    def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        """(rows, columns) → (rows, outputs), in the type of ``x``."""
-        if self.packed is not None and x.shape[0] <= PACKED_UP_TO:
+    def __call__(self, x: torch.Tensor, add: torch.Tensor | None = None) -> torch.Tensor:
+        """(rows, columns) → (rows, outputs), in the type of ``x``; plus ``add`` where given."""
+        if self.packed is not None and x.shape[0] <= self.packed_up_to:
             product: torch.Tensor = torch.ops.aten._weight_int4pack_mm_for_cpu(  # noqa: SLF001
                 x, self.packed, _GROUP, self.scales
             )
-            return product
-        return F.linear(x, self.weight)
+            return product if add is None else product.add_(add)
+        if self.weight.is_mkldnn:
+            return _reordered_product(x, self.weight, add)
+        return F.linear(x, self.weight) if add is None else F.linear(x, self.weight).add_(add)
 
     def without_packed(self) -> "Matrix":
-        """The same map by its plain form alone."""
+        """The same map by its bfloat16 or float32 form alone."""
         return Matrix(self.weight)
+
+    def reordered(self) -> "Matrix":
+        """The same map with its bfloat16 weight in the order that oneDNN multiplies fastest."""
+        ordered = torch.ops.mkldnn._reorder_linear_weight(self.weight, _USUAL_ROWS)  # noqa: SLF001
+        return replace(self, weight=ordered)
 
 
 def bfloat16_is_fast() -> bool:
@@ -74,16 +89,57 @@ def stack(parts: Sequence[tuple[RawTensor, Rows]], dtype: torch.dtype, *, pack: 
     return Matrix(weight, packed, torch.from_numpy(np.ascontiguousarray(both)).to(torch.bfloat16))
 
 
-def agrees(matrix: Matrix, columns: int) -> bool:
-    """Self-test: the packed form gives what the plain one gives, up to rounding."""
+def agrees(matrix: Matrix, plain: torch.Tensor) -> bool:
+    """Self-test: at few rows and at many the matrix gives what ``plain`` gives, up to rounding."""
     generator = torch.Generator().manual_seed(7)
-    x = torch.randn((4, columns), generator=generator).to(torch.bfloat16)
-    try:
-        got = matrix(x).float()
-    except (RuntimeError, NotImplementedError):
-        return False
-    wanted = F.linear(x.float(), matrix.weight.float())
-    return bool((got - wanted).norm() <= 0.02 * wanted.norm())
+    for rows in (1, matrix.packed_up_to, matrix.packed_up_to + 1, _USUAL_ROWS):
+        x = torch.randn((rows, plain.shape[1]), generator=generator).to(matrix.weight.dtype)
+        try:
+            got = matrix(x, matrix(x).mul_(0)).float()
+        except (RuntimeError, NotImplementedError, AttributeError):
+            return False
+        wanted = F.linear(x.float(), plain.float())
+        if not bool((got - wanted).norm() <= 0.02 * wanted.norm()):  # also when it is no number
+            return False
+    return True
+
+
+def rows_for_packed(matrices: Sequence[Matrix]) -> int:
+    """The most rows at which the packed form of ``matrices`` is the faster one here; 0 if never.
+
+    The matrices take turns, so that none is measured from a cache that it would not be in.
+    """
+    best = 0
+    for rows in _RACES:
+        packed = [replace(matrix, packed_up_to=rows) for matrix in matrices]
+        plain = [matrix.without_packed() for matrix in matrices]
+        if _seconds(packed, rows) > _seconds(plain, rows):
+            break
+        best = rows
+    return best
+
+
+def _seconds(matrices: Sequence[Matrix], rows: int) -> float:
+    """Best time of one product of each, summed."""
+    best = [float("inf")] * len(matrices)
+    for _ in range(_ROUNDS):
+        for at, matrix in enumerate(matrices):
+            x = torch.ones(rows, matrix.weight.shape[1], dtype=matrix.weight.dtype)
+            started = time.perf_counter()
+            matrix(x)
+            best[at] = min(best[at], time.perf_counter() - started)
+    return sum(best)
+
+
+def _reordered_product(
+    x: torch.Tensor, weight: torch.Tensor, add: torch.Tensor | None
+) -> torch.Tensor:
+    product: torch.Tensor
+    if add is None:
+        product = torch.ops.mkldnn._linear_pointwise(x, weight, None, "none", [], "")  # noqa: SLF001
+    else:
+        product = torch.ops.mkldnn._linear_pointwise.binary(x, add, weight, None, "add")  # noqa: SLF001
+    return product
 
 
 def _unpack_q4_1(

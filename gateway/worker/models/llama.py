@@ -1,6 +1,6 @@
 """The Llama architecture on CPU slots: one forward pass over any mix of prompts and decodes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -95,40 +95,39 @@ class Llama:
         self._cos = angles.cos().repeat(1, 2).to(self.dtype)[:, None]
         self._sin = torch.cat([-angles.sin(), angles.sin()], 1).to(self.dtype)[:, None]
 
-    def forward(self, step: Forward, cache: KVCache) -> torch.Tensor:
-        """Logits (wanted, vocab) in float32; keys and values of all tokens go to the cache."""
+    def forward(
+        self, step: Forward, cache: KVCache, between: Callable[[], None] | None = None
+    ) -> torch.Tensor:
+        """Logits (wanted, vocab); keys and values of all tokens go to the cache.
+
+        ``between`` is called after each layer: other slots may be worked on there.
+        """
+        shape = self.shape
         x = F.embedding(step.tokens, self._embedding)
         cos, sin = self._cos[step.positions], self._sin[step.positions]
+        places = cache.places(step.slots, step.positions)
         for number, layer in enumerate(self._layers):
-            x = x + self._attend(step, layer, cache, number, (x, cos, sin))
-            h = F.rms_norm(x, (self.shape.hidden,), layer.mlp_norm, self.shape.epsilon)
-            gate, up = layer.gate_up(h).chunk(2, -1)
-            x = x + layer.down(F.silu(gate).mul_(up))
-        x = F.rms_norm(x[step.wanted], (self.shape.hidden,), self._norm, self.shape.epsilon)
-        return self._head(x).float()
+            h = _normed(x, layer.attention_norm, shape.epsilon)
+            qkv = layer.qkv(h).view(-1, shape.heads + 2 * shape.kv_heads, shape.head_dim)
+            _rotate(qkv[:, : shape.heads + shape.kv_heads], cos, sin)
+            keys, values = cache.write(number, places, qkv[:, shape.heads :])
+            x = layer.out(self._attend(step, qkv[:, : shape.heads], keys, values), x)
+            gate, up = layer.gate_up(_normed(x, layer.mlp_norm, shape.epsilon)).chunk(2, -1)
+            x = layer.down(F.silu(gate).mul_(up), x)
+            if between is not None:
+                between()
+        return self._head(_normed(x[step.wanted], self._norm, shape.epsilon))
 
     def _attend(
-        self,
-        step: Forward,
-        layer: Layer,
-        cache: KVCache,
-        number: int,
-        given: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
+        self, step: Forward, query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
     ) -> torch.Tensor:
-        x, cos, sin = given
-        shape = self.shape
-        h = F.rms_norm(x, (shape.hidden,), layer.attention_norm, shape.epsilon)
-        qkv = layer.qkv(h).view(-1, shape.heads + 2 * shape.kv_heads, shape.head_dim)
-        rotated = _rotate(qkv[:, : shape.heads + shape.kv_heads], cos, sin)
-        query, key = rotated[:, : shape.heads], rotated[:, shape.heads :]
-        value = qkv[:, shape.heads + shape.kv_heads :]
-        keys, values = cache.write(number, step.slots, step.positions, key, value)
-        mixed = torch.empty_like(query)
+        """(tokens, heads, head_dim) → (tokens, hidden)."""
+        mixed = torch.empty(query.shape, dtype=query.dtype)
         for part in step.decodes:
             mixed[part.at : part.at + part.count] = self._decode(part, query, keys, values)
         for prompt in step.prompts:
             mixed[prompt.at : prompt.at + prompt.count] = self._prefill(prompt, query, keys, values)
-        return layer.out(mixed.flatten(1))
+        return mixed.flatten(1)
 
     def _decode(
         self, part: SlotRange, query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
@@ -137,7 +136,7 @@ class Llama:
         shape = self.shape
         last = part.first + part.count
         q = query[part.at : part.at + part.count]
-        q = q.view(part.count, shape.kv_heads, shape.heads // shape.kv_heads, shape.head_dim)
+        q = q.view(part.count, shape.kv_heads, -1, shape.head_dim)
         k = keys[part.first : last, :, : part.width]
         v = values[part.first : last, :, : part.width]
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=part.mask)
@@ -146,22 +145,28 @@ class Llama:
     def _prefill(
         self, part: PromptPart, query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
     ) -> torch.Tensor:
-        """A piece of one prompt against all of it so far."""
+        """A piece of one prompt against all of it so far. Shared keys are not copied."""
         shape = self.shape
         end = part.start + part.count
         share = shape.heads // shape.kv_heads
-        q = query[part.at : part.at + part.count].transpose(0, 1)[None]
-        k = keys[part.slot, :, :end].repeat_interleave(share, 0)[None]
-        v = values[part.slot, :, :end].repeat_interleave(share, 0)[None]
+        q = query[part.at : part.at + part.count].transpose(0, 1)
+        q = q.view(shape.kv_heads, share, part.count, shape.head_dim)
+        k = keys[part.slot, :, None, :end].expand(-1, share, -1, -1)
+        v = values[part.slot, :, None, :end].expand(-1, share, -1, -1)
         if part.start == 0:
             mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         else:
             mask = torch.ones(part.count, end, dtype=torch.bool).tril(part.start)
             mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        return mixed[0].transpose(0, 1)
+        return mixed.flatten(0, 1).transpose(0, 1)
 
 
-def _rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Rotary embedding: halves of a head are the two coordinates."""
+def _normed(x: torch.Tensor, weight: torch.Tensor, epsilon: float) -> torch.Tensor:
+    """RMS norm. The weight apart: together they are not one operation on the CPU, but seven."""
+    return F.rms_norm(x, x.shape[1:], None, epsilon).mul_(weight)
+
+
+def _rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> None:
+    """Rotary embedding in place: halves of a head are the two coordinates."""
     swapped = x.roll(x.shape[-1] // 2, -1)
-    return torch.addcmul(x * cos, swapped, sin)
+    x.mul_(cos).addcmul_(swapped, sin)

@@ -1,6 +1,8 @@
 """Builds a Llama from a GGUF file, or the tiny random one for tests."""
 
 import logging
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,29 +12,61 @@ import torch
 from gateway.core.errors import ConfigError
 from gateway.worker.gguf import GGUFFile
 from gateway.worker.models.llama import Layer, Llama, LlamaShape
-from gateway.worker.weights import Matrix, Rows, agrees, bfloat16_is_fast, same_rows, stack
+from gateway.worker.weights import (
+    Matrix,
+    Rows,
+    agrees,
+    bfloat16_is_fast,
+    rows_for_packed,
+    same_rows,
+    stack,
+)
 
 log = logging.getLogger(__name__)
 
+_MEASURED = 6  # layers that take part in choosing a form
+
 
 def llama_from_gguf(file: GGUFFile, *, dtype: torch.dtype | None = None) -> Llama:
-    """The model in ``dtype``, or in the fastest type of this CPU, with packed forms where right.
+    """The model in ``dtype``, or in the fastest forms of this CPU that pass their self-test.
 
     Raises ConfigError for another architecture.
     """
     shape = _shape(file.meta)
-    fast = bfloat16_is_fast()
-    chosen = dtype or (torch.bfloat16 if fast else torch.float32)
-    pack = dtype is None and chosen is torch.bfloat16
-    layers = [_layer(file, shape, number, chosen, pack=pack) for number in range(shape.layers)]
-    if pack and not agrees(layers[0].qkv, shape.hidden):
-        log.warning("packed weights failed their self-test; plain ones are used")
-        layers = [_plain(layer) for layer in layers]
+    chosen = dtype or (torch.bfloat16 if bfloat16_is_fast() else torch.float32)
+    fast = dtype is None and chosen is torch.bfloat16
+    layers = [_layer(file, shape, number, chosen, pack=fast) for number in range(shape.layers)]
     embedding = torch.from_numpy(file.tensors["token_embd.weight"].floats()).to(chosen)
-    head = embedding
+    head = Matrix(embedding)
     if "output.weight" in file.tensors:
-        head = torch.from_numpy(file.tensors["output.weight"].floats()).to(chosen)
-    return Llama(shape, embedding, layers, _vector(file, "output_norm", chosen), Matrix(head))
+        head = Matrix(torch.from_numpy(file.tensors["output.weight"].floats()).to(chosen))
+    if fast:
+        layers, head = _fastest(layers, head)
+    return Llama(shape, embedding, layers, _vector(file, "output_norm", chosen), head)
+
+
+def _fastest(layers: list[Layer], head: Matrix) -> tuple[list[Layer], Matrix]:
+    """The forms that this CPU runs fastest, each only if it computes what it should."""
+    if not agrees(layers[0].qkv, layers[0].qkv.weight):
+        log.warning("packed weights failed their self-test; bfloat16 is used")
+        layers = [_changed(layer, Matrix.without_packed) for layer in layers]
+    if not agrees(layers[0].qkv.reordered(), layers[0].qkv.weight):
+        log.warning("reordered weights failed their self-test; plain ones are used")
+        return layers, head
+    layers, head = [_changed(layer, Matrix.reordered) for layer in layers], head.reordered()
+    some = [matrix for layer in layers[:_MEASURED] for matrix in _matrices(layer)]
+    rows = rows_for_packed([matrix for matrix in some if matrix.packed is not None])
+    log.info("packed weights are used for up to %d rows", rows)
+    return [_changed(layer, lambda m: replace(m, packed_up_to=rows)) for layer in layers], head
+
+
+def _matrices(layer: Layer) -> list[Matrix]:
+    return [layer.qkv, layer.out, layer.gate_up, layer.down]
+
+
+def _changed(layer: Layer, change: Callable[[Matrix], Matrix]) -> Layer:
+    qkv, out, gate_up, down = (change(matrix) for matrix in _matrices(layer))
+    return replace(layer, qkv=qkv, out=out, gate_up=gate_up, down=down)
 
 
 def tiny_llama(context: int) -> Llama:
@@ -117,14 +151,3 @@ def _unpermuted(heads: int) -> Rows:
         return parts.swapaxes(1, 2).reshape(values.shape)
 
     return order
-
-
-def _plain(layer: Layer) -> Layer:
-    return Layer(
-        layer.qkv.without_packed(),
-        layer.out.without_packed(),
-        layer.gate_up.without_packed(),
-        layer.down.without_packed(),
-        layer.attention_norm,
-        layer.mlp_norm,
-    )

@@ -40,7 +40,7 @@ def _loss(model: Llama, tokens: list[int], piece: int) -> float:
             logits.append(
                 model.forward(Forward(some, slots, positions, (), (part,), wanted), cache)
             )
-    return float(F.cross_entropy(torch.cat(logits)[:-1], ids[1:]))
+    return float(F.cross_entropy(torch.cat(logits).float()[:-1], ids[1:]))
 
 
 def test_fast_weights_are_as_good_as_exact_ones() -> None:
@@ -51,7 +51,7 @@ def test_fast_weights_are_as_good_as_exact_ones() -> None:
     fast = llama_from_gguf(file)
     assert exact < 4
     assert _loss(fast, tokens, 64) <= exact + 0.02
-    assert _loss(fast, tokens, 8) <= exact + 0.02
+    assert _loss(fast, tokens, 1) <= exact + 0.02
 
 
 def test_another_architecture_is_refused_with_a_way_out() -> None:
