@@ -83,6 +83,10 @@ class Settings(BaseSettings):
     model_path: Path | None = Field(
         default=None, description="GGUF file of the bundled worker; unset: the packaged model"
     )
+    worker_log: Path | None = Field(
+        default=None,
+        description="the bundled worker notes each finished request here: tokens, no text",
+    )
     fault_injection: str = Field(
         default="", description="test only: faults of the bundled worker, such as nan_row"
     )

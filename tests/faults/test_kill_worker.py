@@ -1,9 +1,11 @@
 """kill -9 of the bundled worker in the middle of a batch."""
 
+import json
 import os
 import random
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +32,8 @@ _POLICY = {
 def test_a_killed_worker_loses_and_repeats_nothing(tmp_path: Path, seed: int) -> None:
     """Every row in flight comes back as a suspect, and all of them are answered once."""
     chance = random.Random(f"worker-{seed}")
-    with headway(tmp_path, _POLICY, _ENV) as running:
+    log = tmp_path / "worker.jsonl"
+    with headway(tmp_path, _POLICY, {**_ENV, "HEADWAY_WORKER_LOG": str(log)}) as running:
         client = BatchClient(running)
         lines = [
             chat_line(str(n), f"row {n}", model="tiny", max_tokens=chance.randint(8, 16))
@@ -45,6 +48,19 @@ def test_a_killed_worker_loses_and_repeats_nothing(tmp_path: Path, seed: int) ->
         assert batch["status"] == "completed"
         assert ids(output) == sorted(line["custom_id"] for line in lines)
         assert delivered(running) == usage_of(output)
+        assert _noted(log) >= {_tokens(line) for line in output}
+
+
+def _noted(log: Path) -> set[tuple[str, int, int]]:
+    """Request, prompt and completion tokens of every answer that the workers gave."""
+    entries = [json.loads(line) for line in log.read_text().splitlines()]
+    return {(e["id"], e["prompt_tokens"], e["completion_tokens"]) for e in entries}
+
+
+def _tokens(line: dict[str, Any]) -> tuple[str, int, int]:
+    response = line["response"]
+    usage = response["body"]["usage"]
+    return response["request_id"], usage["prompt_tokens"], usage["completion_tokens"]
 
 
 @pytest.mark.long
