@@ -58,10 +58,10 @@ class ModelRunner:
         for sequence, count in plan.prompts:
             start = sequence.computed
             prompts.append(PromptPart(len(tokens), sequence.slot, start, count))
-            tokens += sequence.prompt[start : start + count]
+            tokens += sequence.piece(start, count)
             slots += [sequence.slot] * count
             positions += range(start, start + count)
-            if start + count == len(sequence.prompt):
+            if start + count == sequence.length:
                 wanted.append(len(tokens) - 1)
                 rows.append(sequence)
         step = Forward(
@@ -107,8 +107,7 @@ class ModelRunner:
         return min(-(-row.length // _WIDTH_STEP) * _WIDTH_STEP, self._cache.context)
 
     def _fail_on_purpose(self, plan: StepPlan) -> None:
-        rows = [*plan.decodes, *(sequence for sequence, _ in plan.prompts)]
-        faults = self._faults
+        rows, faults = plan.members, self._faults
         too_many = 0 < faults.oom_rows < len(rows)
         if too_many or 0 < faults.oom_tokens < sum(row.length for row in rows):
             raise MemoryError("injected")

@@ -12,7 +12,7 @@ import torch
 import uvicorn
 
 from gateway.core.clock import SystemClock
-from gateway.core.errors import PortInUse
+from gateway.core.errors import PortInUse, StartError
 from gateway.worker.engine import Engine
 from gateway.worker.gguf import GGUFFile, packaged_model
 from gateway.worker.model_runner import ModelRunner
@@ -30,13 +30,17 @@ _TINY = "tiny"
 
 
 def run_worker(options: WorkerOptions) -> None:
-    """Serve until SIGTERM or SIGINT. Raises PortInUse, or ConfigError for an unusable model."""
+    """Serve until SIGTERM or SIGINT.
+
+    Raises PortInUse, ConfigError for an unusable model, StartError when the engine died.
+    """
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     listener = _listen(options.host, options.port)
     model, vocabulary = load_model(options)
     with listener:
-        asyncio.run(_serve(options, listener, model, vocabulary))
+        if not asyncio.run(_serve(options, listener, model, vocabulary)):
+            raise StartError("the worker's engine failed: the log has the reason")
 
 
 def load_model(options: WorkerOptions) -> tuple[Llama, Vocabulary]:
@@ -52,6 +56,7 @@ def build_engine(
     model: Llama,
     vocabulary: Vocabulary,
     deliver: Callable[[list[Event]], None],
+    on_death: Callable[[], object],
 ) -> Engine:
     """An engine, not started."""
     runner = ModelRunner(model, options.rows, options.context, options.faults)
@@ -61,7 +66,9 @@ def build_engine(
         itl_target=options.itl_target,
         prefill_chunk=options.prefill_chunk,
     )
-    return Engine(runner, scheduler, vocabulary, deliver)
+    return Engine(
+        runner, scheduler, vocabulary, deliver, itl_target=options.itl_target, on_death=on_death
+    )
 
 
 def deliver_on(loop: asyncio.AbstractEventLoop) -> Callable[[list[Event]], None]:
@@ -80,10 +87,17 @@ def deliver_on(loop: asyncio.AbstractEventLoop) -> Callable[[list[Event]], None]
 
 async def _serve(
     options: WorkerOptions, listener: socket.socket, model: Llama, vocabulary: Vocabulary
-) -> None:
+) -> bool:
+    """Serve; whether the engine lived to the end."""
     loop = asyncio.get_running_loop()
-    engine = build_engine(options, model, vocabulary, deliver_on(loop))
-    engine.start()
+    died = asyncio.Event()
+    engine = build_engine(
+        options,
+        model,
+        vocabulary,
+        deliver_on(loop),
+        on_death=lambda: loop.call_soon_threadsafe(died.set),
+    )
     app = WorkerApp(engine, vocabulary, options, SystemClock()).app
     config = uvicorn.Config(
         app, log_level=options.log_level, access_log=False, lifespan="off", backlog=1024
@@ -93,10 +107,19 @@ async def _serve(
         loop.add_signal_handler(number, server.leave)
     gc.collect()
     gc.freeze()
+    engine.start()
+    watching = asyncio.create_task(_leave_when(died, server))
     try:
         await server.serve(sockets=[listener])
     finally:
+        watching.cancel()
         engine.stop()
+    return not died.is_set()
+
+
+async def _leave_when(died: asyncio.Event, server: "_Server") -> None:
+    await died.wait()
+    server.leave()
 
 
 class _Server(uvicorn.Server):

@@ -1,20 +1,25 @@
 """Which sequences take part in the next step. No torch, no time of its own.
 
-Without interactive work: read new prompts, at most ``prefill_chunk`` tokens, and decode every
-running row. With it: an interactive prompt is read first, in a step with interactive rows alone;
-afterwards offline rows and prompts fill what the step-time target leaves, in turns. A row that is
-left out is paused: it keeps its slot and its cache. A slot is refilled in the very next step.
+Without interactive work: read new prompts, several at once, and decode every running row. With it:
+an interactive prompt is read first, in a step with interactive rows alone; afterwards offline rows
+and prompts fill what the step-time target leaves, in turns. A row that is left out is paused: it
+keeps its slot and its cache. A slot is refilled in the very next step. When interactive sequences
+need more slots than there are, the newest batch row gives its own up and is computed again later.
+
+Sequences without a priority are all equal: first come, first served.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 from gateway.worker.sequence import Sequence, State
-from gateway.worker.step_time import StepTime
+from gateway.worker.step_time import StepTime, Work
 
 _UNSAID = 50
-_INTERACTIVE_TOKENS = 2048
-_PREFILL_SHARE = 0.5
+_WHOLE_PROMPTS = 2048
+_ALONE_CHUNKS = 4
+_LEAST_CHUNK = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +30,15 @@ class StepPlan:
     prompts: tuple[tuple[Sequence, int], ...]
 
     @property
-    def prompt_tokens(self) -> int:
-        """Prompt tokens of the step."""
-        return sum(count for _, count in self.prompts)
+    def work(self) -> Work:
+        """What the step costs."""
+        tokens = sum(count for _, count in self.prompts)
+        return Work(len(self.decodes), sum(row.length for row in self.decodes), tokens)
+
+    @property
+    def members(self) -> tuple[Sequence, ...]:
+        """Everybody who takes part."""
+        return (*self.decodes, *(sequence for sequence, _ in self.prompts))
 
     def __bool__(self) -> bool:
         return bool(self.decodes or self.prompts)
@@ -36,7 +47,8 @@ class StepPlan:
 class Scheduler:
     """Owner of slots and queues.
 
-    Interactive sequences may use every slot, offline ones may not use the first ``reserved``.
+    Sequences that are said to be offline may not use the first ``reserved`` slots, all others may
+    use any.
     """
 
     def __init__(
@@ -51,10 +63,12 @@ class Scheduler:
         self._itl_target = itl_target
         self._chunk = prefill_chunk
         self._reserved = reserved
-        self._free = set(range(rows))
+        self._kept = list(range(reserved))
+        self._open = list(range(reserved, rows))
         self._waiting: list[Sequence] = []
         self._active: list[Sequence] = []
         self._turn = 0
+        self._arrivals = 0
         self.times = times or StepTime()
 
     @property
@@ -69,79 +83,115 @@ class Scheduler:
 
     def add(self, sequence: Sequence) -> None:
         """Take a new sequence; among equal priorities the first come is served first."""
-        self._waiting.append(sequence)
-        self._waiting.sort(key=_rank)
+        self._arrivals += 1
+        sequence.arrival = self._arrivals
+        self._wait(sequence)
 
     def remove(self, sequence: Sequence) -> None:
         """The sequence has ended or its reader has left; its slot is free at once."""
-        if sequence.state is State.DONE:
-            return
-        if sequence.state is State.WAITING:
+        if sequence.state is State.WAITING and sequence in self._waiting:
             self._waiting.remove(sequence)
-        else:
-            self._active.remove(sequence)
-            self._free.add(sequence.slot)
+        elif sequence in self._active:
+            self._give_up_slot(sequence)
         sequence.state = State.DONE
 
     def plan(self) -> StepPlan:
         """The next step; empty when there is nothing to do."""
-        self._admit()
-        reading = [s for s in self._active if s.state is State.PREFILL]
-        running = [s for s in self._active if s.state is State.RUNNING]
+        self._make_room()
+        self._admit(self._waiting)
+        reading, running = self._by_state()
         urgent = [s for s in reading if s.interactive]
         if urgent:
-            rows = [s for s in running if s.interactive]
-            return _plan(rows, _take(urgent, _INTERACTIVE_TOKENS))
+            return self._urgent([s for s in running if s.interactive], urgent)
         if any(s.interactive for s in running):
             return self._beside_interactive(running, reading)
-        return _plan(running, _take(reading, self._chunk))
+        return _plan(running, _take(reading, _ALONE_CHUNKS * self._chunk))
 
-    def _admit(self) -> None:
-        """Give free slots to waiting sequences: reserved ones to interactive sequences first."""
-        for sequence in list(self._waiting):
-            slot = self._slot_for(sequence)
-            if slot is None:
-                continue
-            self._free.remove(slot)
-            self._waiting.remove(sequence)
-            sequence.slot, sequence.state = slot, State.PREFILL
-            self._active.append(sequence)
+    def plan_urgent(self, busy: Collection[Sequence], *, decode: bool) -> StepPlan:
+        """A step of interactive sequences alone, to be run inside the step of those in ``busy``.
 
-    def _slot_for(self, sequence: Sequence) -> int | None:
+        Prompts first; without any, and if ``decode``, the running rows.
+        """
+        self._admit([s for s in self._waiting if s.interactive])
+        reading, running = self._by_state()
+        rows = [s for s in running if s.interactive and s not in busy]
+        urgent = [s for s in reading if s.interactive and s not in busy]
+        if urgent:
+            return self._urgent(rows, urgent)
+        return _plan(rows if decode else [], [])
+
+    def _by_state(self) -> tuple[list[Sequence], list[Sequence]]:
+        """Sequences whose prompt is being read, soonest first, and those that decode."""
+        reading = [s for s in self._active if s.state is State.PREFILL]
+        reading.sort(key=_rank)
+        return reading, [s for s in self._active if s.state is State.RUNNING]
+
+    def _wait(self, sequence: Sequence) -> None:
+        self._waiting.append(sequence)
+        self._waiting.sort(key=_rank)
+
+    def _admit(self, sequences: Iterable[Sequence]) -> None:
+        """Give free slots to waiting sequences."""
+        for sequence in list(sequences):
+            free = self._slots_for(sequence)
+            if free:
+                self._waiting.remove(sequence)
+                self._active.append(sequence)
+                sequence.slot, sequence.state = heappop(free), State.PREFILL
+
+    def _slots_for(self, sequence: Sequence) -> list[int]:
+        """Free slots that the sequence may have; lowest first, so that rows lie close together."""
         if sequence.interactive:
-            return min(self._free, default=None)
-        return min((slot for slot in self._free if slot >= self._reserved), default=None)
+            return self._kept or self._open
+        return self._open if sequence.offline else self._open or self._kept
+
+    def _give_up_slot(self, sequence: Sequence) -> None:
+        self._active.remove(sequence)
+        heappush(self._kept if sequence.slot < self._reserved else self._open, sequence.slot)
+
+    def _make_room(self) -> None:
+        """Take slots from the newest offline sequences for interactive ones that have none."""
+        wanted = sum(s.interactive for s in self._waiting)
+        wanted -= len(self._kept) + len(self._open)
+        if wanted <= 0:
+            return
+        offline = sorted((s for s in self._active if s.offline), key=_rank)
+        for sequence in offline[::-1][:wanted]:
+            self._give_up_slot(sequence)
+            sequence.slot, sequence.computed, sequence.state = -1, 0, State.WAITING
+            self._wait(sequence)
+
+    def _urgent(self, rows: list[Sequence], prompts: list[Sequence]) -> StepPlan:
+        """Interactive prompts whole, or in chunks where somebody waits for the next token."""
+        return _plan(rows, _take(prompts, self._chunk if rows else _WHOLE_PROMPTS))
 
     def _beside_interactive(self, running: list[Sequence], reading: list[Sequence]) -> StepPlan:
         """Offline work in what the target leaves beside the interactive rows."""
-        live = [s for s in running if s.interactive]
+        rows = [s for s in running if s.interactive]
         offline = sorted((s for s in running if not s.interactive), key=lambda s: s.slot)
-        left = self._itl_target - self.times.predict(len(live), 0)
-        tokens = 0
+        prompts: list[tuple[Sequence, int]] = []
         if reading:
-            share = _PREFILL_SHARE if offline else 1.0
-            wanted = self.times.tokens_within(self.times.predict(0, 0) + left * share)
-            tokens = min(self._chunk, max(1, wanted))
-        prompts = _take(reading, tokens)
-        read = sum(count for _, count in prompts)
-        fitting = self.times.rows_within(self._itl_target, read) - len(live)
-        return _plan([*live, *self._next_turn(offline, fitting)], prompts)
+            left = self._itl_target - self.times.predict(_plan(rows, []).work)
+            fitting = self.times.prompt_within(left / 2 if offline else left)
+            prompts = _take(reading, min(self._chunk, max(_LEAST_CHUNK, fitting)))
+        return _plan([*rows, *self._next_turn(offline, _plan(rows, prompts).work)], prompts)
 
-    def _next_turn(self, offline: list[Sequence], count: int) -> list[Sequence]:
-        """The next ``count`` rows in turn, so that every paused row goes on after a while."""
-        if count >= len(offline):
-            return offline
-        if count <= 0:
-            count = 1 if offline else 0
-        later = [s for s in offline if s.slot >= self._turn]
-        chosen = (later + [s for s in offline if s.slot < self._turn])[:count]
-        if chosen:
-            self._turn = chosen[-1].slot + 1
+    def _next_turn(self, offline: list[Sequence], work: Work) -> list[Sequence]:
+        """The next rows in turn that fit beside ``work``, at least one of them."""
+        at = next((at for at, s in enumerate(offline) if s.slot >= self._turn), 0)
+        chosen: list[Sequence] = []
+        for sequence in offline[at:] + offline[:at]:
+            work = Work(work.rows + 1, work.kv + sequence.length, work.prompt)
+            if chosen and self.times.predict(work) > self._itl_target:
+                break
+            chosen.append(sequence)
+            self._turn = sequence.slot + 1
         return chosen
 
 
-def _rank(sequence: Sequence) -> int:
-    return _UNSAID if sequence.priority is None else sequence.priority
+def _rank(sequence: Sequence) -> tuple[int, int]:
+    priority = _UNSAID if sequence.priority is None else sequence.priority
+    return priority, sequence.arrival
 
 
 def _take(reading: Iterable[Sequence], tokens: int) -> list[tuple[Sequence, int]]:

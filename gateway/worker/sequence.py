@@ -59,6 +59,7 @@ class Sequence:
     sink: Callable[[Event], None]
     index: int = 0
     poisoned: bool = False
+    arrival: int = 0
     state: State = State.WAITING
     slot: int = -1
     computed: int = 0
@@ -75,13 +76,24 @@ class Sequence:
 
     @property
     def unread(self) -> int:
-        """Prompt tokens that are not in the cache yet."""
-        return len(self.prompt) - self.computed
+        """Tokens to be read before the next one: of the prompt, or of all after a lost slot."""
+        return self.length - self.computed
+
+    def piece(self, start: int, count: int) -> list[int]:
+        """``count`` tokens from position ``start``."""
+        if not self.output:
+            return self.prompt[start : start + count]
+        return (self.prompt + self.output)[start : start + count]
 
     @property
     def interactive(self) -> bool:
         """Whether somebody waits for it and said so."""
         return self.priority is not None and self.priority <= 0
+
+    @property
+    def offline(self) -> bool:
+        """Whether nobody waits for it and the caller said so."""
+        return self.priority is not None and self.priority > 0
 
     @property
     def last_token(self) -> int:

@@ -34,7 +34,7 @@ async def tiny_worker(**changes: Any) -> AsyncIterator[tuple[httpx.AsyncClient, 
     chosen = options(**changes)
     model, vocabulary = load_model(chosen)
     deliver = deliver_on(asyncio.get_running_loop())
-    engine = build_engine(chosen, model, vocabulary, deliver)
+    engine = build_engine(chosen, model, vocabulary, deliver, on_death=lambda: None)
     engine.start()
     app = WorkerApp(engine, vocabulary, chosen, SystemClock()).app
     transport = httpx.ASGITransport(app=app)

@@ -29,8 +29,8 @@ def _run(plan: StepPlan) -> None:
 
 
 def test_without_priorities_first_come_is_first_served() -> None:
-    """Prompts are read in order, a chunk at a time, beside all running rows."""
-    scheduler = _scheduler()
+    """Prompts are read in order, some chunks at a time, beside all running rows."""
+    scheduler = _scheduler(chunk=25)
     first, second = _sequence(80), _sequence(80)
     scheduler.add(first)
     scheduler.add(second)
@@ -40,6 +40,15 @@ def test_without_priorities_first_come_is_first_served() -> None:
     plan = scheduler.plan()
     assert plan.decodes == (first,)
     assert plan.prompts == ((second, 60),)
+
+
+def test_without_priorities_every_row_may_be_used() -> None:
+    """Rows are reserved from work that is said to be offline, from no other."""
+    scheduler = _scheduler()
+    for _ in range(20):
+        scheduler.add(_sequence(1))
+    scheduler.plan()
+    assert (scheduler.active, scheduler.waiting) == (12, 8)
 
 
 def test_offline_work_leaves_the_reserved_rows_free() -> None:
@@ -81,7 +90,7 @@ def test_offline_rows_take_turns_beside_an_interactive_one() -> None:
     for _ in range(10):
         plan = scheduler.plan()
         assert urgent in plan.decodes
-        assert scheduler.times.predict(len(plan.decodes), plan.prompt_tokens) <= 0.021
+        assert scheduler.times.predict(plan.work) <= 0.02
         _run(plan)
     assert min(len(sequence.output) for sequence in offline) >= 2
 
@@ -108,3 +117,76 @@ def test_removing_twice_is_harmless() -> None:
         scheduler.remove(sequence)
     assert (scheduler.active, scheduler.waiting) == (0, 0)
     assert not scheduler.plan()
+
+
+def test_offline_prompts_are_read_in_small_chunks_beside_an_interactive_row() -> None:
+    """Much at once when nobody waits, as much as the target allows when somebody does."""
+    scheduler = _scheduler(chunk=100)
+    _start(scheduler, _sequence(4, 0))
+    scheduler.add(_sequence(2000, 100))
+    plan = scheduler.plan()
+    assert 16 <= plan.work.prompt <= 100
+    assert scheduler.times.predict(plan.work) <= 0.05
+
+
+def test_a_long_interactive_prompt_does_not_stall_another_answer() -> None:
+    """It is read in chunks beside a row that decodes."""
+    scheduler = _scheduler(chunk=100)
+    talking = _sequence(4, 0)
+    _start(scheduler, talking)
+    scheduler.add(_sequence(1500, 0))
+    plan = scheduler.plan()
+    assert plan.decodes == (talking,)
+    assert plan.work.prompt == 100
+
+
+def test_elastic_goes_before_batch() -> None:
+    """In the queue and in reading prompts; first come first served within a class."""
+    scheduler = _scheduler(rows=4, reserved=2, chunk=10)
+    batch = [_sequence(500, 100) for _ in range(3)]
+    for sequence in batch:
+        scheduler.add(sequence)
+    _run(scheduler.plan())
+    elastic = _sequence(500, 10)
+    scheduler.add(elastic)
+    scheduler.remove(batch[0])
+    assert [s for s, _ in scheduler.plan().prompts] == [elastic]
+
+
+def test_an_interactive_sequence_takes_the_newest_batch_row_when_all_are_used() -> None:
+    """The row waits at the head of its class and reads all its tokens again."""
+    scheduler = _scheduler(rows=3, reserved=1)
+    batch = [_sequence(5, 100) for _ in range(3)]
+    for sequence in batch:
+        scheduler.add(sequence)
+    _run(scheduler.plan())
+    _run(scheduler.plan())
+    for _ in range(2):
+        scheduler.add(_sequence(5, 0))
+    assert len(scheduler.plan().prompts) == 2
+    assert batch[0].state is State.RUNNING
+    assert (batch[1].state, batch[1].unread) == (State.WAITING, 7)
+    scheduler.remove(batch[0])
+    scheduler.plan()
+    assert batch[1].state is State.PREFILL
+    assert batch[2].state is State.WAITING
+
+
+def test_an_urgent_step_holds_interactive_sequences_alone() -> None:
+    """It may run inside another step: it touches nobody of that one."""
+    scheduler = _scheduler()
+    for _ in range(8):
+        scheduler.add(_sequence(9, 100))
+    outer = scheduler.plan()
+    urgent = _sequence(7, 0)
+    scheduler.add(urgent)
+    inner = scheduler.plan_urgent(outer.members, decode=False)
+    assert inner.prompts == ((urgent, 7),)
+    _run(inner)
+    assert not scheduler.plan_urgent(outer.members, decode=False)
+    assert scheduler.plan_urgent(outer.members, decode=True).decodes == (urgent,)
+
+
+def _start(scheduler: Scheduler, sequence: Sequence) -> None:
+    scheduler.add(sequence)
+    _run(scheduler.plan())
