@@ -1,4 +1,4 @@
-"""OpenAI objects of the worker's answers, whole and in chunks."""
+"""OpenAI objects of the worker's answers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,19 +12,21 @@ Piece = Callable[[int], bytes]
 
 @dataclass(slots=True)
 class Choice:
-    """One answer as it grows."""
+    """One answer as it grows. ``offsets`` are where in the text each listed token began."""
 
     text: str = ""
     tokens: int = 0
     logprobs: list[TokenLogprob] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
     finish_reason: str | None = None
 
     def add(self, event: Event) -> None:
         """Take what a step gave."""
-        self.text += event.text
-        self.tokens += event.tokens
         if event.logprob is not None:
             self.logprobs.append(event.logprob)
+            self.offsets.append(len(self.text))
+        self.text += event.text
+        self.tokens += event.tokens
         self.finish_reason = event.finish_reason or self.finish_reason
 
 
@@ -32,67 +34,48 @@ class Answer:
     """Builds the objects of one call. ``pieces`` gives the bytes of a token."""
 
     def __init__(self, *, chat: bool, model: str, created: int, pieces: Piece) -> None:
-        self._chat = chat
+        self.chat = chat
         self._pieces = pieces
         kind = "chat.completion" if chat else "text_completion"
-        self._chunk_kind = "chat.completion.chunk" if chat else "text_completion"
         identity = new_id("chatcmpl" if chat else "cmpl").replace("_", "-")
         self._head = {"id": identity, "object": kind, "created": created, "model": model}
+
+    @property
+    def chunk_head(self) -> dict[str, Any]:
+        """The members that all events of a stream share."""
+        kind = "chat.completion.chunk" if self.chat else "text_completion"
+        return {**self._head, "object": kind}
 
     def whole(self, choices: Sequence[Choice], usage: dict[str, Any]) -> dict[str, Any]:
         """The plain answer."""
         listed = [self._choice(index, choice) for index, choice in enumerate(choices)]
         return {**self._head, "choices": listed, "usage": usage}
 
-    def opening(self, index: int) -> dict[str, Any]:
-        """The first chunk of a chat choice: the role."""
-        delta = {"role": "assistant", "content": ""}
-        return self._chunk(
-            {"index": index, "delta": delta, "logprobs": None, "finish_reason": None}
-        )
-
-    def chunk(self, index: int, event: Event) -> dict[str, Any]:
-        """The chunk of one event."""
-        logprobs = [event.logprob] if event.logprob is not None else []
-        choice: dict[str, Any] = {"index": index}
-        if self._chat:
-            choice["delta"] = {"content": event.text} if event.text or not event.last else {}
-        else:
-            choice["text"] = event.text
-        choice["logprobs"] = self._logprobs(logprobs)
-        choice["finish_reason"] = event.finish_reason
-        return self._chunk(choice)
-
-    def closing(self, usage: dict[str, Any]) -> dict[str, Any]:
-        """The chunk that carries the usage."""
-        return {**self._head, "object": self._chunk_kind, "choices": [], "usage": usage}
-
-    def _chunk(self, choice: dict[str, Any]) -> dict[str, Any]:
-        return {**self._head, "object": self._chunk_kind, "choices": [choice]}
-
-    def _choice(self, index: int, choice: Choice) -> dict[str, Any]:
-        built: dict[str, Any] = {"index": index}
-        if self._chat:
-            built["message"] = {"role": "assistant", "content": choice.text, "refusal": None}
-        else:
-            built["text"] = choice.text
-        built["logprobs"] = self._logprobs(choice.logprobs)
-        built["finish_reason"] = choice.finish_reason
-        return built
-
-    def _logprobs(self, logprobs: Sequence[TokenLogprob]) -> dict[str, Any] | None:
+    def logprobs(
+        self, logprobs: Sequence[TokenLogprob], offsets: Sequence[int]
+    ) -> dict[str, Any] | None:
+        """The ``logprobs`` member; None when none were asked for."""
         if not logprobs:
             return None
-        if self._chat:
+        if self.chat:
             return {"content": [self._chat_logprob(item) for item in logprobs], "refusal": None}
+        tops = [{self._text(token): value for token, value in item.top} for item in logprobs]
         return {
             "tokens": [self._text(item.token) for item in logprobs],
             "token_logprobs": [item.logprob for item in logprobs],
-            "top_logprobs": [
-                {self._text(token): value for token, value in item.top} for item in logprobs
-            ],
-            "text_offset": [],
+            "top_logprobs": tops,
+            "text_offset": list(offsets),
         }
+
+    def _choice(self, index: int, choice: Choice) -> dict[str, Any]:
+        built: dict[str, Any] = {"index": index}
+        if self.chat:
+            built["message"] = {"role": "assistant", "content": choice.text, "refusal": None}
+        else:
+            built["text"] = choice.text
+        built["logprobs"] = self.logprobs(choice.logprobs, choice.offsets)
+        built["finish_reason"] = choice.finish_reason
+        return built
 
     def _chat_logprob(self, item: TokenLogprob) -> dict[str, Any]:
         top = [self._named(token, value) for token, value in item.top]

@@ -8,6 +8,10 @@ from gateway.worker.requests import Generation
 from gateway.worker.sequence import Event
 from gateway.worker.sequence import Sequence as EngineSequence
 
+# Nobody watches a batch row's tokens come: after its first, they are handed on some at a time.
+_BATCH_PRIORITY = 100
+_BATCH_GROUP = 8
+
 
 class Submitter(Protocol):
     """The part of the engine that a call needs."""
@@ -26,7 +30,11 @@ class Call:
         self, engine: Submitter, generation: Generation, context: int, poison: str
     ) -> None:
         self._engine = engine
-        self._events: asyncio.Queue[list[Event]] = asyncio.Queue()
+        self._events: list[Event] = []
+        self._first = True
+        self._waiter: asyncio.Future[None] | None = None
+        batch = generation.priority is not None and generation.priority >= _BATCH_PRIORITY
+        self._group = _BATCH_GROUP if batch else 1
         self.sequences = list(_sequences(generation, context, poison, self._take))
         self._left = set(self.sequences)
 
@@ -45,9 +53,10 @@ class Call:
         Raises the error of a sequence that failed.
         """
         while self._left:
-            group = await self._events.get()
-            while not self._events.empty():
-                group += self._events.get_nowait()
+            if not self._events:
+                self._waiter = asyncio.get_running_loop().create_future()
+                await self._waiter
+            group, self._events = self._events, []
             for event in group:
                 if event.last:
                     self._left.discard(event.sequence)
@@ -57,14 +66,18 @@ class Call:
 
     def _take(self, event: Event) -> None:
         """On the event loop, once per event."""
-        self._events.put_nowait([event])
+        self._events.append(event)
+        wanted = self._first or event.last or len(self._events) >= self._group
+        if wanted and self._waiter is not None and not self._waiter.done():
+            self._first = False
+            self._waiter.set_result(None)
 
 
 def _sequences(
     generation: Generation, context: int, poison: str, sink: Callable[[Event], None]
 ) -> list[EngineSequence]:
     """``n`` sequences per prompt, in the order of the answer's choices."""
-    made = []
+    made: list[EngineSequence] = []
     for prompt, text in zip(generation.prompts, generation.texts, strict=True):
         for choice in range(generation.n):
             sequence = EngineSequence(
@@ -74,6 +87,7 @@ def _sequences(
                 generation.priority,
                 sink,
                 index=choice,
+                place=len(made),
                 poisoned=bool(poison) and poison in text,
             )
             made.append(sequence)

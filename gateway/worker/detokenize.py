@@ -22,12 +22,12 @@ class Detokenizer:
         return self._release(self._held + self._decoder.decode(piece))
 
     def finish(self) -> str:
-        """What is still held when the sequence ends for another reason."""
-        if self.stopped:
-            return ""
-        text = self._release(self._held + self._decoder.decode(b"", final=True))
+        """What is still held when the sequence ends for another reason.
+
+        Bytes of a character that never became whole are no text.
+        """
         rest, self._held = self._held, ""
-        return text + rest
+        return rest
 
     def _release(self, text: str) -> str:
         found = [at for stop in self._stops if (at := text.find(stop)) >= 0]

@@ -167,7 +167,7 @@ class Engine:
         """Run a plan; one that fails is run in halves, down to the sequence that makes it fail."""
         try:
             results = self._runner.run(plan, between)
-        except (MemoryError, RuntimeError) as error:
+        except (MemoryError, RuntimeError, IndexError, ValueError) as error:
             halves = _halves(plan)
             if halves:
                 return [event for half in halves for event in self._step(half, between)]

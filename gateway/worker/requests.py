@@ -77,6 +77,13 @@ class RequestReader:
         prompts, texts = self._prompts(body.get("prompt"))
         limit = whole(body, "max_tokens", 1, 10**9) or _COMPLETION_TOKENS
         logprobs = whole(body, "logprobs", 0, _MOST_ALTERNATIVES)
+        if body.get("echo") is True and logprobs is not None:
+            message = "The bundled worker has no logprobs of a prompt that is echoed."
+            raise InvalidRequest(message, param="logprobs")
+        if (whole(body, "best_of", 1, _MOST_CHOICES) or 1) > (
+            whole(body, "n", 1, _MOST_CHOICES) or 1
+        ):
+            raise InvalidRequest("The bundled worker does not support best_of.", param="best_of")
         return self._generation(body, prompts, texts, limit, logprobs)
 
     def _generation(
@@ -130,6 +137,11 @@ class RequestReader:
                 param="messages",
             )
 
+    def _check_tokens(self, tokens: Any) -> None:
+        if not all(0 <= token < self._vocabulary.size for token in tokens):
+            message = f"Token ids are from 0 to {self._vocabulary.size - 1}."
+            raise InvalidRequest(message, param="prompt")
+
     def _prompts(self, value: object) -> tuple[list[list[int]], list[str]]:
         if value is None:
             raise MissingParameter("prompt is missing.", param="prompt")
@@ -140,6 +152,7 @@ class RequestReader:
                 prompts.append(self._vocabulary.encode(item))
                 texts.append(item)
             elif _are_tokens(item):
+                self._check_tokens(item)
                 prompts.append(list(item))
                 pieces = b"".join(self._vocabulary.pieces(token) for token in prompts[-1])
                 texts.append(pieces.decode("utf-8", "replace"))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 import uvicorn
+import uvloop
 
 from gateway.core.clock import SystemClock
 from gateway.core.errors import PortInUse, StartError
@@ -39,7 +40,9 @@ def run_worker(options: WorkerOptions) -> None:
     listener = _listen(options.host, options.port)
     model, vocabulary = load_model(options)
     with listener:
-        if not asyncio.run(_serve(options, listener, model, vocabulary)):
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            lived = runner.run(_serve(options, listener, model, vocabulary))
+        if not lived:
             raise StartError("the worker's engine failed: the log has the reason")
 
 
@@ -100,7 +103,7 @@ async def _serve(
     )
     app = WorkerApp(engine, vocabulary, options, SystemClock()).app
     config = uvicorn.Config(
-        app, log_level=options.log_level, access_log=False, lifespan="off", backlog=1024
+        app, log_level=options.log_level, access_log=False, lifespan="off", http="httptools"
     )
     server = _Server(config)
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -49,7 +49,8 @@ class Sequence:
     """A prompt and what was generated for it.
 
     ``priority`` lower is sooner, None means that nobody said. ``sink`` receives the events on the
-    event loop's side. ``computed`` tokens are in the cache.
+    event loop's side. ``index`` is the choice among those of the same prompt, ``place`` the choice
+    in the whole answer. ``computed`` tokens are in the cache.
     """
 
     prompt: list[int]
@@ -58,6 +59,7 @@ class Sequence:
     priority: int | None
     sink: Callable[[Event], None]
     index: int = 0
+    place: int = 0
     poisoned: bool = False
     arrival: int = 0
     state: State = State.WAITING

@@ -1,35 +1,29 @@
 """The worker's HTTP surface: an OpenAI-compatible model server."""
 
-import asyncio
-import json
-import logging
 import os
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import orjson
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from gateway.core.clock import Clock
 from gateway.core.errors import HeadwayError
 from gateway.worker.answers import Answer, Choice, usage_of
 from gateway.worker.calls import Call
+from gateway.worker.chunks import Transcript
 from gateway.worker.engine import Engine
 from gateway.worker.errors import error_body, error_response, no_route
 from gateway.worker.gauges import metrics_text
 from gateway.worker.options import WorkerOptions
 from gateway.worker.requests import Generation, RequestReader, read_body
-from gateway.worker.sequence import Event
+from gateway.worker.responses import EventStream, while_connected
 from gateway.worker.tokenizer import Vocabulary
 
-log = logging.getLogger(__name__)
-
-_DONE = b"data: [DONE]\n\n"
-_STREAM_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
+_CLIENT_LEFT = 499  # never sent: nobody is there to read it
 
 
 class WorkerApp:
@@ -79,12 +73,10 @@ class WorkerApp:
         return PlainTextResponse(metrics_text(self._engine))
 
     async def _generate(self, request: Request, generation: Generation) -> Response:
-        crash = self._options.faults.crash_prompt
-        if crash and any(crash in text for text in generation.texts):
+        faults = self._options.faults
+        if faults.crash_prompt and any(faults.crash_prompt in text for text in generation.texts):
             os._exit(3)
-        call = Call(
-            self._engine, generation, self._options.context, self._options.faults.nan_prompt
-        )
+        call = Call(self._engine, generation, self._options.context, faults.nan_prompt)
         answer = Answer(
             chat=generation.chat,
             model=self._options.served_model,
@@ -92,63 +84,46 @@ class WorkerApp:
             pieces=self._vocabulary.pieces,
         )
         if generation.stream:
-            events = self._stream(request, generation, call, answer)
-            return StreamingResponse(
-                events, media_type="text/event-stream", headers=_STREAM_HEADERS
+            return EventStream(self._stream(request, generation, call, answer))
+        try:
+            body = await while_connected(
+                self._whole(request, generation, call, answer), request.receive
             )
-        return await self._whole(request, generation, call, answer)
+        except ClientDisconnect:
+            return Response(status_code=_CLIENT_LEFT)
+        return Response(body, media_type="application/json")
 
     async def _whole(
         self, request: Request, generation: Generation, call: Call, answer: Answer
-    ) -> Response:
+    ) -> bytes:
         choices = [Choice() for _ in call.sequences]
-        places = {id(sequence): at for at, sequence in enumerate(call.sequences)}
-        gone = asyncio.create_task(_disconnected(request))
-        running = asyncio.create_task(self._collect(call, choices, places))
-        try:
-            await asyncio.wait([gone, running], return_when=asyncio.FIRST_COMPLETED)
-            if not running.done():
-                raise ClientDisconnect
-            await running
-        finally:
-            running.cancel()
-            gone.cancel()
+        with call:
+            async for group in call.events():
+                for event in group:
+                    choices[event.sequence.place].add(event)
         if generation.echo:
             for at, choice in enumerate(choices):
                 choice.text = generation.texts[at // generation.n] + choice.text
         usage = self._finish(request, generation, choices)
-        return Response(orjson.dumps(answer.whole(choices, usage)), media_type="application/json")
-
-    async def _collect(self, call: Call, choices: list[Choice], places: dict[int, int]) -> None:
-        with call:
-            async for group in call.events():
-                for event in group:
-                    choices[places[id(event.sequence)]].add(event)
+        return orjson.dumps(answer.whole(choices, usage))
 
     async def _stream(
         self, request: Request, generation: Generation, call: Call, answer: Answer
     ) -> AsyncIterator[bytes]:
-        choices = [Choice() for _ in call.sequences]
-        places = {id(sequence): at for at, sequence in enumerate(call.sequences)}
+        transcript = Transcript(answer, generation)
+        begun = False
         try:
             with call:
                 async for group in call.events():
-                    parts = []
-                    for event in group:
-                        at = places[id(event.sequence)]
-                        if generation.chat and not choices[at].tokens:
-                            parts.append(_sse(answer.opening(at)))
-                        if generation.echo and not choices[at].tokens:
-                            text = generation.texts[at // generation.n]
-                            parts.append(_sse(answer.chunk(at, _text_event(event, text))))
-                        choices[at].add(event)
-                        parts.append(_sse(answer.chunk(at, event)))
-                    yield b"".join(parts)
+                    begun = True
+                    if piece := transcript.add(group):
+                        yield piece
         except HeadwayError as error:
-            yield _sse(error_body(error))
+            if not begun:
+                raise
+            yield b"data: " + orjson.dumps(error_body(error)) + b"\n\n"
             return
-        usage = self._finish(request, generation, choices)
-        yield (_sse(answer.closing(usage)) if generation.include_usage else b"") + _DONE
+        yield transcript.end(self._finish(request, generation, transcript.choices))
 
     def _finish(
         self, request: Request, generation: Generation, choices: list[Choice]
@@ -163,24 +138,6 @@ class WorkerApp:
                 "completion_tokens": completion,
                 "finish_reason": choices[0].finish_reason,
             }
-            _append(self._options.request_log, entry)
+            with self._options.request_log.open("ab") as file:
+                file.write(orjson.dumps(entry) + b"\n")
         return usage_of(prompt, completion)
-
-
-def _append(path: Path, entry: dict[str, Any]) -> None:
-    with path.open("a") as file:
-        file.write(json.dumps(entry) + "\n")
-
-
-async def _disconnected(request: Request) -> None:
-    """Return when the client has left; the body was read before."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-
-
-def _text_event(event: Event, text: str) -> Event:
-    return Event(event.sequence, text)
-
-
-def _sse(value: dict[str, Any]) -> bytes:
-    return b"data: " + orjson.dumps(value) + b"\n\n"

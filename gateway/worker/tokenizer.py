@@ -17,6 +17,7 @@ class Vocabulary(Protocol):
     """What the worker needs of a tokenizer."""
 
     stops: frozenset[int]
+    size: int
 
     def encode(self, text: str) -> list[int]:
         """Tokens of a text; names of control tokens in it are control tokens."""
@@ -73,6 +74,7 @@ class BPEVocabulary:
             for at, name in enumerate(names)
         ]
         self.stops = frozenset({meta["tokenizer.ggml.eos_token_id"]})
+        self.size = len(names)
         self._template = _Template(
             meta["tokenizer.chat_template"],
             {
@@ -101,6 +103,7 @@ class ByteVocabulary:
 
     def __init__(self) -> None:
         self.stops = frozenset({self.END})
+        self.size = self.END + 1
         self._template = _Template(_TINY_TEMPLATE, {})
 
     def encode(self, text: str) -> list[int]:

@@ -11,20 +11,6 @@ def _answer(*, chat: bool) -> Answer:
     return Answer(chat=chat, model="m", created=7, pieces=lambda token: bytes([token]))
 
 
-def test_all_chunks_of_a_call_share_id_and_time() -> None:
-    """The first names the role, the last the reason, the closing one the usage."""
-    answer = _answer(chat=True)
-    opening = answer.opening(0)
-    text = answer.chunk(0, Event(SEQUENCE, "a", 1))
-    last = answer.chunk(0, Event(SEQUENCE, "", 1, finish_reason="stop"))
-    closing = answer.closing(usage_of(1, 2))
-    assert len({(c["id"], c["created"], c["object"]) for c in (opening, text, last, closing)}) == 1
-    assert opening["choices"][0]["delta"] == {"role": "assistant", "content": ""}
-    assert text["choices"][0]["delta"] == {"content": "a"}
-    assert (last["choices"][0]["delta"], last["choices"][0]["finish_reason"]) == ({}, "stop")
-    assert (closing["choices"], closing["usage"]["total_tokens"]) == ([], 3)
-
-
 def test_logprobs_have_the_form_of_their_endpoint() -> None:
     """Chat lists tokens with bytes, completions has parallel lists."""
     choice = Choice()
@@ -34,3 +20,4 @@ def test_logprobs_have_the_form_of_their_endpoint() -> None:
     assert [top["token"] for top in chat["content"][0]["top_logprobs"]] == ["a", "b"]
     plain = _answer(chat=False).whole([choice], usage_of(1, 1))["choices"][0]["logprobs"]
     assert (plain["tokens"], plain["top_logprobs"]) == (["a"], [{"a": -0.5, "b": -1.5}])
+    assert plain["text_offset"] == [0]

@@ -42,3 +42,9 @@ def test_wrk_06_what_is_held_at_the_end_is_not_lost() -> None:
 def test_the_first_of_several_stop_strings_counts() -> None:
     """The earliest place wins, whatever the order of the list."""
     assert _shown([b"one two three"], "three", "two")[0][0] == "one "
+
+
+def test_a_character_that_never_became_whole_is_no_text() -> None:
+    """An answer cut inside a character ends before it."""
+    text = Detokenizer(())
+    assert text.feed(b"a" + "日".encode()[:2]) + text.finish() == "a"

@@ -67,3 +67,20 @@ def test_a_body_that_is_no_object_is_refused(raw: bytes) -> None:
     """Broken JSON and other values."""
     with pytest.raises(InvalidRequest):
         read_body(raw)
+
+
+@pytest.mark.parametrize(
+    ("members", "param"),
+    [
+        ({"prompt": [97, 5000]}, "prompt"),
+        ({"prompt": [-1]}, "prompt"),
+        ({"prompt": "a", "best_of": 3}, "best_of"),
+        ({"prompt": "a", "echo": True, "logprobs": 1}, "logprobs"),
+        ({"prompt": "a", "suffix": "b"}, "suffix"),
+    ],
+)
+def test_what_the_worker_cannot_do_is_said(members: dict[str, Any], param: str) -> None:
+    """An honest refusal, never a silent difference."""
+    with pytest.raises(InvalidRequest) as refusal:
+        READER.completion({"model": "m", **members})
+    assert refusal.value.param == param
