@@ -171,6 +171,7 @@ def test_dep_03_sigterm_during_a_batch(tmp_path: Path, slow: ScriptedUpstream) -
     """One of two dispatchers is asked to end: it ends with 0 and the other finishes the batch."""
     with headway(tmp_path, one_target(slow.url, window=4)) as running:
         second = second_dispatcher(running)
+        wait_for(lambda: _handles_sigterm(second.pid), 20, "a second dispatcher")
         client = BatchClient(running)
         batch_id = client.start(chat_line(str(n), f"row {n}") for n in range(64))["id"]
         wait_for(lambda: client.done(batch_id) >= 20, 20)
@@ -196,3 +197,10 @@ def test_bat_07_cancel_survives_a_restart(tmp_path: Path, upstream: ScriptedUpst
         batch = client.ended(batch_id, 40)
         assert batch["status"] == "cancelled"
         assert len(upstream.calls()) == seen
+
+
+def _handles_sigterm(pid: int) -> bool:
+    """Whether the process has started so far that it ends in order when asked to."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+    return bool(caught >> (signal.SIGTERM - 1) & 1)
