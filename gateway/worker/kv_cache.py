@@ -26,25 +26,33 @@ class KVCache:
     ) -> None:
         self.context = context
         self._kv_heads = kv_heads
+        self._head_dim = head_dim
         size = (layers, slots * context, 2 * kv_heads, head_dim)
         self._layers = _untouched(size, dtype).unbind(0)
-        apart = [layer.view(slots, context, 2, kv_heads, head_dim) for layer in self._layers]
-        self._keys = [both[:, :, 0].transpose(1, 2) for both in apart]
-        self._values = [both[:, :, 1].transpose(1, 2) for both in apart]
 
     def places(self, slots: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         """Where tokens of these slots and positions are stored, in every layer."""
         return slots * self.context + positions
 
-    def write(
-        self, layer: int, places: torch.Tensor, both: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Store (tokens, 2 * kv_heads, head_dim), keys before values.
-
-        Gives the keys and the values of the layer, each (slots, kv_heads, context, head_dim).
-        """
+    def write(self, layer: int, places: torch.Tensor, both: torch.Tensor) -> None:
+        """Store (tokens, 2 * kv_heads, head_dim), keys before values."""
         self._layers[layer].index_copy_(0, places, both)
-        return self._keys[layer], self._values[layer]
+
+    def window(
+        self, layer: int, first: int, count: int, width: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keys and values of ``count`` slots from ``first`` on, their first ``width`` tokens.
+
+        Each is (count, kv_heads, width, head_dim), without a copy.
+        """
+        per_head = self._head_dim
+        per_token = 2 * self._kv_heads * per_head
+        size = (count, self._kv_heads, width, per_head)
+        stride = (self.context * per_token, per_head, per_token, 1)
+        whole = self._layers[layer]
+        start = whole.storage_offset() + first * self.context * per_token
+        keys = whole.as_strided(size, stride, start)
+        return keys, whole.as_strided(size, stride, start + self._kv_heads * per_head)
 
 
 def _untouched(size: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:

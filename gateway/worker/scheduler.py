@@ -20,6 +20,8 @@ _UNSAID = 50
 _WHOLE_PROMPTS = 2048
 _ALONE_CHUNKS = 4
 _LEAST_CHUNK = 16
+# Times the step of the interactive rows alone: on a slow machine no target starves offline work.
+_LEAST_TARGET = 1.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,20 +171,23 @@ class Scheduler:
         """Offline work in what the target leaves beside the interactive rows."""
         rows = [s for s in running if s.interactive]
         offline = sorted((s for s in running if not s.interactive), key=lambda s: s.slot)
+        alone = self.times.predict(_plan(rows, []).work)
+        target = max(self._itl_target, _LEAST_TARGET * alone)
         prompts: list[tuple[Sequence, int]] = []
         if reading:
-            left = self._itl_target - self.times.predict(_plan(rows, []).work)
+            left = target - alone
             fitting = self.times.prompt_within(left / 2 if offline else left)
             prompts = _take(reading, min(self._chunk, max(_LEAST_CHUNK, fitting)))
-        return _plan([*rows, *self._next_turn(offline, _plan(rows, prompts).work)], prompts)
+        chosen = self._next_turn(offline, _plan(rows, prompts).work, target)
+        return _plan([*rows, *chosen], prompts)
 
-    def _next_turn(self, offline: list[Sequence], work: Work) -> list[Sequence]:
+    def _next_turn(self, offline: list[Sequence], work: Work, target: float) -> list[Sequence]:
         """The next rows in turn that fit beside ``work``, at least one of them."""
         at = next((at for at, s in enumerate(offline) if s.slot >= self._turn), 0)
         chosen: list[Sequence] = []
         for sequence in offline[at:] + offline[:at]:
             work = Work(work.rows + 1, work.kv + sequence.length, work.prompt)
-            if chosen and self.times.predict(work) > self._itl_target:
+            if chosen and self.times.predict(work) > target:
                 break
             chosen.append(sequence)
             self._turn = sequence.slot + 1

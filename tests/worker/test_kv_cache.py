@@ -11,10 +11,13 @@ def test_a_write_lands_in_its_slot_and_position() -> None:
     cache = KVCache(layers=2, slots=3, kv_heads=2, context=4, head_dim=5, dtype=torch.float32)
     key = torch.ones(2, 2, 5)
     places = cache.places(torch.tensor([0, 2]), torch.tensor([3, 1]))
-    keys, values = cache.write(1, places, torch.cat([key, 2 * key], 1))
+    cache.write(1, places, torch.cat([key, 2 * key], 1))
+    keys, values = cache.window(1, 0, 3, 4)
     assert keys[0, :, 3].eq(1).all()
     assert values[2, :, 1].eq(2).all()
     assert (float(keys.sum()), float(values.sum())) == (20, 40)
+    assert cache.window(1, 2, 1, 2)[1][0, :, 1].eq(2).all()
+    assert not cache.window(0, 0, 3, 4)[0].any()
 
 
 def test_a_slot_takes_memory_as_it_fills() -> None:

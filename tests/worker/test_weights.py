@@ -44,11 +44,7 @@ def test_a_wrong_packing_is_noticed(packed: Matrix) -> None:
     assert not agrees(replace(packed, scales=packed.scales * float("nan")), packed.weight)
 
 
-def test_the_faster_form_is_measured(packed: Matrix) -> None:
-    """4 bits are for few rows at most: at many, arithmetic is what counts."""
-    assert 0 <= rows_for_packed([packed.reordered()] * 4) <= 16
-
-
 def test_the_cpu_says_what_it_can() -> None:
-    """A plain truth value."""
+    """Plain values, the same each time."""
     assert bfloat16_is_fast() in {True, False}
+    assert rows_for_packed() in {2, 16}

@@ -63,7 +63,10 @@ class PromptPart:
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """One pass: all tokens with slot and position, how to attend, which rows need logits."""
+    """One pass: all tokens with slot and position, how to attend, which rows need logits.
+
+    Decoding tokens stand before those of prompts, and both in the order of their parts.
+    """
 
     tokens: torch.Tensor
     slots: torch.Tensor
@@ -110,8 +113,8 @@ class Llama:
             h = _normed(x, layer.attention_norm, shape.epsilon)
             qkv = layer.qkv(h).view(-1, shape.heads + 2 * shape.kv_heads, shape.head_dim)
             _rotate(qkv[:, : shape.heads + shape.kv_heads], cos, sin)
-            keys, values = cache.write(number, places, qkv[:, shape.heads :])
-            x = layer.out(self._attend(step, qkv[:, : shape.heads], keys, values), x)
+            cache.write(number, places, qkv[:, shape.heads :])
+            x = layer.out(self._attend(step, qkv[:, : shape.heads], cache, number), x)
             gate, up = layer.gate_up(_normed(x, layer.mlp_norm, shape.epsilon)).chunk(2, -1)
             x = layer.down(F.silu(gate).mul_(up), x)
             if between is not None:
@@ -119,31 +122,26 @@ class Llama:
         return self._head(_normed(x[step.wanted], self._norm, shape.epsilon))
 
     def _attend(
-        self, step: Forward, query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
+        self, step: Forward, query: torch.Tensor, cache: KVCache, layer: int
     ) -> torch.Tensor:
         """(tokens, heads, head_dim) → (tokens, hidden)."""
-        mixed = torch.empty(query.shape, dtype=query.dtype)
-        for part in step.decodes:
-            mixed[part.at : part.at + part.count] = self._decode(part, query, keys, values)
-        for prompt in step.prompts:
-            mixed[prompt.at : prompt.at + prompt.count] = self._prefill(prompt, query, keys, values)
-        return mixed.flatten(1)
+        parts = [self._decode(part, query, cache, layer) for part in step.decodes]
+        parts += [self._prefill(part, query, cache, layer) for part in step.prompts]
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def _decode(
-        self, part: SlotRange, query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
+        self, part: SlotRange, query: torch.Tensor, cache: KVCache, layer: int
     ) -> torch.Tensor:
         """One token per slot. Heads that share keys are folded into the query's length."""
         shape = self.shape
-        last = part.first + part.count
         q = query[part.at : part.at + part.count]
         q = q.view(part.count, shape.kv_heads, -1, shape.head_dim)
-        k = keys[part.first : last, :, : part.width]
-        v = values[part.first : last, :, : part.width]
+        k, v = cache.window(layer, part.first, part.count, part.width)
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=part.mask)
-        return mixed.reshape(part.count, shape.heads, shape.head_dim)
+        return mixed.reshape(part.count, -1)
 
     def _prefill(
-        self, part: PromptPart, query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
+        self, part: PromptPart, query: torch.Tensor, cache: KVCache, layer: int
     ) -> torch.Tensor:
         """A piece of one prompt against all of it so far. Shared keys are not copied."""
         shape = self.shape
@@ -151,14 +149,14 @@ class Llama:
         share = shape.heads // shape.kv_heads
         q = query[part.at : part.at + part.count].transpose(0, 1)
         q = q.view(shape.kv_heads, share, part.count, shape.head_dim)
-        k = keys[part.slot, :, None, :end].expand(-1, share, -1, -1)
-        v = values[part.slot, :, None, :end].expand(-1, share, -1, -1)
+        k, v = cache.window(layer, part.slot, 1, end)
+        k, v = (both[0, :, None].expand(-1, share, -1, -1) for both in (k, v))
         if part.start == 0:
             mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         else:
             mask = torch.ones(part.count, end, dtype=torch.bool).tril(part.start)
             mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        return mixed.flatten(0, 1).transpose(0, 1)
+        return mixed.permute(2, 0, 1, 3).reshape(part.count, -1)
 
 
 def _normed(x: torch.Tensor, weight: torch.Tensor, epsilon: float) -> torch.Tensor:

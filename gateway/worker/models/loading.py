@@ -17,14 +17,11 @@ from gateway.worker.weights import (
     Rows,
     agrees,
     bfloat16_is_fast,
-    rows_for_packed,
     same_rows,
     stack,
 )
 
 log = logging.getLogger(__name__)
-
-_MEASURED = 6  # layers that take part in choosing a form
 
 
 def llama_from_gguf(file: GGUFFile, *, dtype: torch.dtype | None = None) -> Llama:
@@ -54,18 +51,11 @@ def _fastest(layers: list[Layer], head: Matrix) -> tuple[list[Layer], Matrix]:
         log.warning("reordered weights failed their self-test; plain ones are used")
         return layers, head
     layers, head = [_changed(layer, Matrix.reordered) for layer in layers], head.reordered()
-    some = [matrix for layer in layers[:_MEASURED] for matrix in _matrices(layer)]
-    rows = rows_for_packed([matrix for matrix in some if matrix.packed is not None])
-    log.info("packed weights are used for up to %d rows", rows)
-    return [_changed(layer, lambda m: replace(m, packed_up_to=rows)) for layer in layers], head
-
-
-def _matrices(layer: Layer) -> list[Matrix]:
-    return [layer.qkv, layer.out, layer.gate_up, layer.down]
+    return layers, head
 
 
 def _changed(layer: Layer, change: Callable[[Matrix], Matrix]) -> Layer:
-    qkv, out, gate_up, down = (change(matrix) for matrix in _matrices(layer))
+    qkv, out, gate_up, down = map(change, (layer.qkv, layer.out, layer.gate_up, layer.down))
     return replace(layer, qkv=qkv, out=out, gate_up=gate_up, down=down)
 
 
