@@ -75,18 +75,10 @@ def stack(parts: Sequence[tuple[RawTensor, Rows]], dtype: torch.dtype, *, pack: 
 
     Each part comes with a reordering of its rows. Packs when all parts are Q4_1 and ``pack``.
     """
+    if pack and all(raw.kind is GGMLQuantizationType.Q4_1 for raw, _ in parts):
+        return _packed(parts, dtype)
     floats = np.concatenate([order(raw.floats()) for raw, order in parts])
-    weight = torch.from_numpy(np.ascontiguousarray(floats)).to(dtype)
-    if not pack or any(raw.kind is not GGMLQuantizationType.Q4_1 for raw, _ in parts):
-        return Matrix(weight)
-    pieces = [_unpack_q4_1(raw, order) for raw, order in parts]
-    codes, scale, low = (np.concatenate(part) for part in zip(*pieces, strict=True))
-    packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(  # noqa: SLF001 - no public name
-        torch.from_numpy(codes.astype(np.int32)), 2
-    )
-    both = np.stack([scale, low + 8 * scale], axis=-1).transpose(1, 0, 2)
-    scales = torch.from_numpy(np.ascontiguousarray(both)).to(torch.bfloat16)
-    return Matrix(weight, packed, scales, rows_for_packed())
+    return Matrix(torch.from_numpy(np.ascontiguousarray(floats)).to(dtype))
 
 
 def agrees(matrix: Matrix, plain: torch.Tensor) -> bool:
@@ -123,6 +115,19 @@ def _reordered_product(
     else:
         product = torch.ops.mkldnn._linear_pointwise.binary(x, add, weight, None, "add")  # noqa: SLF001
     return product
+
+
+def _packed(parts: Sequence[tuple[RawTensor, Rows]], dtype: torch.dtype) -> Matrix:
+    """Both forms of Q4_1 tensors, which hold codes 0..15, and a scale and minimum per group."""
+    pieces = [_unpack_q4_1(raw, order) for raw, order in parts]
+    codes, scale, low = (
+        torch.from_numpy(np.concatenate(part)) for part in zip(*pieces, strict=True)
+    )
+    groups = codes.view(*scale.shape, _GROUP).float()
+    weight = torch.addcmul(low[..., None], groups, scale[..., None]).view(codes.shape).to(dtype)
+    packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(codes.int(), 2)  # noqa: SLF001
+    both = torch.stack([scale, low + 8 * scale], -1).transpose(0, 1).contiguous()
+    return Matrix(weight, packed, both.to(torch.bfloat16), rows_for_packed())
 
 
 def _unpack_q4_1(

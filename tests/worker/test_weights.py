@@ -31,6 +31,13 @@ def test_packed_and_plain_agree(packed: Matrix) -> None:
     assert packed(torch.ones(60, 1536, dtype=torch.bfloat16)).shape == (60, 576)
 
 
+def test_both_forms_hold_the_values_of_the_file(packed: Matrix) -> None:
+    """As the library that belongs to the format reads them."""
+    raw = GGUFFile(packaged_model()).tensors["blk.0.ffn_down.weight"]
+    plain = stack([(raw, same_rows)], torch.bfloat16, pack=False)
+    assert torch.equal(packed.weight, plain.weight)
+
+
 @pytest.mark.skipif(not bfloat16_is_fast(), reason="no bfloat16 in hardware")
 def test_reordered_and_plain_agree(packed: Matrix) -> None:
     """The order of oneDNN changes the time, not the result."""
