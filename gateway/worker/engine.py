@@ -6,9 +6,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from gateway.core.errors import HeadwayError, UpstreamFailed
-from gateway.worker.model_runner import ModelRunner
 from gateway.worker.sampler import Sampled
 from gateway.worker.scheduler import Scheduler, StepPlan
 from gateway.worker.sequence import Event, Sequence, State
@@ -29,6 +29,15 @@ class Counts:
     busy_seconds: float = 0.0
 
 
+class Runner(Protocol):
+    """What the engine needs of a model."""
+
+    def run(
+        self, plan: StepPlan, between: Callable[[], None] | None = None
+    ) -> list[tuple[Sequence, Sampled]]:
+        """Run a plan; see ModelRunner."""
+
+
 class Engine:
     """Continuous batching over one model. ``deliver`` gets the events of a step, in its thread.
 
@@ -39,7 +48,7 @@ class Engine:
 
     def __init__(
         self,
-        runner: ModelRunner,
+        runner: Runner,
         scheduler: Scheduler,
         vocabulary: Vocabulary,
         deliver: Callable[[list[Event]], None],
@@ -105,10 +114,9 @@ class Engine:
     def _live(self) -> None:
         try:
             self._loop()
-        except BaseException:
+        except Exception:
             log.critical("the engine failed", exc_info=True)
             self._on_death()
-            raise
 
     def _loop(self) -> None:
         while not self._stopped:
