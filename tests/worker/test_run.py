@@ -13,7 +13,7 @@ import pytest
 
 from gateway.core.errors import PortInUse
 from gateway.worker.run import run_worker
-from tests.support.worker import MODEL, options, prompt_body
+from tests.support.worker import MODEL, free_port, options, prompt_body
 
 START = """
 from pathlib import Path
@@ -23,15 +23,9 @@ run_worker(options(port={port}, request_log=Path({log!r})))
 """
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def test_it_serves_notes_and_stops(tmp_path: Path) -> None:
     """Answers over HTTP, one log line per finished request, gone soon after SIGTERM."""
-    port, log = _free_port(), tmp_path / "requests.jsonl"
+    port, log = free_port(), tmp_path / "requests.jsonl"
     code = START.format(port=port, log=str(log))
     process = subprocess.Popen([sys.executable, "-c", code])
     try:

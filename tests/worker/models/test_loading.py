@@ -14,7 +14,17 @@ from gateway.worker.tokenizer import BPEVocabulary
 TEXT = (
     "The sea covers most of the Earth. Its water is salt, and it is moved by the wind, by the "
     "moon and by the warmth of the sun. Rivers bring it sand and stones from the mountains, and "
-    "over millions of years these become new rock. People have sailed on it for a very long time."
+    "over millions of years these become new rock. People have sailed on it for a very long time. "
+    "The first boats were made of reeds or of hollow trees, and they stayed close to the shore. "
+    "Later, ships with sails crossed whole oceans, and their captains found the way by the stars. "
+    "A sailor had to know the weather, because a storm could break a mast in a moment. Today most "
+    "of the goods that are traded between countries still travel by ship. Large harbours work day "
+    "and night, and a single vessel may carry twenty thousand containers. Below the surface there "
+    "is another world. Near the coast, light reaches the bottom and plants grow there, so that "
+    "small fish find food and hide from larger ones. Further down it is dark and cold, and the "
+    "animals that live there make their own light. Nobody has seen more than a small part of that "
+    "world, although people have walked on the moon. Scientists send machines to the deepest "
+    "places, and each time they come back with pictures of creatures that were not known before."
 )
 
 
@@ -25,7 +35,7 @@ def _loss(model: Llama, tokens: list[int], piece: int) -> float:
         layers=shape.layers,
         slots=1,
         kv_heads=shape.kv_heads,
-        context=256,
+        context=512,
         head_dim=shape.head_dim,
         dtype=model.dtype,
     )
@@ -47,11 +57,12 @@ def test_fast_weights_are_as_good_as_exact_ones() -> None:
     """Packed and bfloat16 cost at most 0.02 nats per token on English text."""
     file = GGUFFile(packaged_model())
     tokens = BPEVocabulary(file.meta).encode(TEXT)
-    exact = _loss(llama_from_gguf(file, dtype=torch.float32), tokens, 64)
-    fast = llama_from_gguf(file)
+    assert len(tokens) > 240
+    slow, fast = llama_from_gguf(file, dtype=torch.float32), llama_from_gguf(file)
+    exact = _loss(slow, tokens, 64)
     assert exact < 4
     assert _loss(fast, tokens, 64) <= exact + 0.02
-    assert _loss(fast, tokens, 1) <= exact + 0.02
+    assert _loss(fast, tokens, 2) <= exact + 0.02
 
 
 def test_another_architecture_is_refused_with_a_way_out() -> None:
