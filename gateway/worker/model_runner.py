@@ -108,6 +108,8 @@ class ModelRunner:
 
     def _fail_on_purpose(self, plan: StepPlan) -> None:
         rows, faults = plan.members, self._faults
+        for row in rows:
+            row.poisoned = row.poisoned or row.arrival == faults.nan_row > 0
         too_many = 0 < faults.oom_rows < len(rows)
         if too_many or 0 < faults.oom_tokens < sum(row.length for row in rows):
             raise MemoryError("injected")

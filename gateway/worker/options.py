@@ -10,12 +10,14 @@ DEFAULT_MODEL = "smollm2-135m-instruct"
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Faults for tests, as text: ``nan_prompt=X,crash_prompt=Y,oom_rows=8,oom_tokens=2000``.
+    """Faults for tests, as text: ``nan_row=3,nan_prompt=X,crash_prompt=Y,oom_rows=8``.
 
-    ``nan_prompt`` poisons the logits of prompts that hold the text, ``crash_prompt`` ends the
-    process when such a prompt arrives, the other two fail a step with more rows or tokens in use.
+    ``nan_row`` poisons the logits of the n-th sequence since the start (alone: of the first),
+    ``nan_prompt`` those of prompts that hold the text; ``crash_prompt`` ends the process when such
+    a prompt arrives; ``oom_rows`` and ``oom_tokens`` fail a step with more rows or tokens in use.
     """
 
+    nan_row: int = 0
     nan_prompt: str = ""
     crash_prompt: str = ""
     oom_rows: int = 0
@@ -32,13 +34,15 @@ class Faults:
             known[name] = value
         try:
             return cls(
+                int(known.get("nan_row", "0") or 1),
                 known.get("nan_prompt", ""),
                 known.get("crash_prompt", ""),
                 int(known.get("oom_rows", 0)),
                 int(known.get("oom_tokens", 0)),
             )
         except ValueError:
-            raise ConfigError("HEADWAY_FAULT_INJECTION: oom_rows, oom_tokens are numbers") from None
+            message = "nan_row, oom_rows and oom_tokens are numbers"
+            raise ConfigError(f"HEADWAY_FAULT_INJECTION: {message}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from gateway.worker.options import Faults, WorkerOptions
 
 def test_faults_are_read_from_text() -> None:
     """Each fault by name, empty text is none."""
-    text = "nan_prompt=X, crash_prompt=Y,oom_rows=8,oom_tokens=2000"
-    assert Faults.parse(text) == Faults("X", "Y", 8, 2000)
+    text = "nan_row=3,nan_prompt=X, crash_prompt=Y,oom_rows=8,oom_tokens=2000"
+    assert Faults.parse(text) == Faults(3, "X", "Y", 8, 2000)
+    assert Faults.parse("nan_row").nan_row == 1
     assert Faults.parse("") == Faults()
 
 

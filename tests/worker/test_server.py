@@ -104,6 +104,15 @@ async def test_wrk_14_not_a_number_fails_its_row_only() -> None:
     assert answers[7].json()["error"]["code"] == "numerical_error"
 
 
+async def test_wrk_14_one_row_by_its_number() -> None:
+    """WRK-14: the row that is named fails, streamed too, with a status of its own."""
+    async with tiny_worker(faults=Faults(nan_row=2)) as (client, _):
+        await complete(client, "first")
+        failed = await client.post("/v1/completions", json=prompt_body("second", stream=True))
+        await complete(client, "third")
+    assert (failed.status_code, failed.json()["error"]["code"]) == (500, "numerical_error")
+
+
 async def test_wrk_16_clients_that_leave_free_their_rows() -> None:
     """WRK-16: eighty of a hundred calls are dropped at random; twenty more run as ever."""
     chance = random.Random(3)
