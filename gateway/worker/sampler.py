@@ -11,7 +11,8 @@ from gateway.worker.sequence import Sequence, TokenLogprob
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1
-_CANDIDATES = 256
+_ATTEMPTS = 24
+_SMALL_NUCLEUS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +58,36 @@ class Sampler:
         return Sampled(token, TokenLogprob(token, float(logs[token]), top))
 
     def _draw(self, logits: torch.Tensor, rows: Rows[Sequence]) -> list[int]:
-        """Draw by inverting the distribution: one chance per row, from seed and position alone."""
+        """Draw by inverting the distribution: one chance per row, from seed and position alone.
+
+        A token outside a row's nucleus is drawn again: cheaper than to sort for each token.
+        """
         temperatures = torch.tensor([row.sampling.temperature for row in rows])
         scaled = logits.div_(temperatures[:, None])
         weights = scaled.sub_(scaled.amax(-1, keepdim=True)).exp_()
-        chances = [self._chance(row) for row in rows]
         for at, row in enumerate(rows):
             if row.sampling.filtered:
                 _filter(weights[at], row)
-        return _inverted(weights, torch.tensor(chances))
+        found, pending = [0] * len(rows), list(range(len(rows)))
+        for attempt in range(_ATTEMPTS):
+            part = weights if len(pending) == len(rows) else weights[pending]
+            chances = [self._chance(rows[at], attempt) for at in pending]
+            tokens = _inverted(part, torch.tensor(chances))
+            inside = _inside(part, tokens, [rows[at].sampling.top_p for at in pending])
+            for at, token in zip(pending, tokens, strict=True):
+                found[at] = token
+            pending = [at for at, good in zip(pending, inside, strict=True) if not good]
+            if not pending:
+                return found
+        for at in pending:
+            found[at] = int(weights[at].argmax())
+        return found
 
-    def _chance(self, row: Sequence) -> float:
+    def _chance(self, row: Sequence, attempt: int) -> float:
         """A number from 0 to below 1."""
         if row.sampling.seed is None:
             return self._unseeded.random()
-        return _mixed(row.sampling.seed, row.index, row.length)
+        return _mixed(row.sampling.seed, row.index, row.length, attempt)
 
 
 def _argmax(logits: torch.Tensor) -> tuple[torch.Tensor, list[int]]:
@@ -107,33 +123,36 @@ def _block(vocab: int) -> int:
 
 
 def _filter(weights: torch.Tensor, row: Sequence) -> None:
-    """Set to 0 what top_k, min_p or top_p forbid; the best token, of weight 1, always stays."""
+    """Set to 0 what top_k, min_p or a small top_p forbid; the best token always stays."""
     rules = row.sampling
     if rules.min_p > 0:
         weights[weights < rules.min_p] = 0
     if 0 < rules.top_k < weights.shape[0]:
         weights[weights < weights.topk(rules.top_k).values[-1]] = 0
-    if rules.top_p < 1:
-        _keep_nucleus(weights, rules.top_p)
-
-
-def _keep_nucleus(weights: torch.Tensor, share: float) -> None:
-    """Keep the likeliest tokens that together have ``share``; few suffice nearly always."""
-    goal = share * float(weights.sum())
-    count = min(_CANDIDATES, weights.shape[0])
-    values, places = weights.topk(count)
-    if float(values.sum()) < goal:
+    if rules.top_p < _SMALL_NUCLEUS:
         values, places = weights.sort(descending=True)
-    before = values.cumsum(-1) - values
-    kept = (before < goal).index_fill_(0, torch.tensor([0]), value=True)
-    weights.zero_().index_copy_(0, places[kept], values[kept])
+        kept = (values.cumsum(-1) - values) < rules.top_p * float(values.sum())
+        kept[0] = True
+        weights.zero_().index_copy_(0, places[kept], values[kept])
 
 
-def _mixed(seed: int, index: int, position: int) -> float:
-    """Hash of the three to a number from 0 to below 1 (the finaliser of splitmix64, twice)."""
-    state = (seed * _GOLDEN + index * 0xD1B54A32D192ED03 + position) & _MASK
-    for _ in range(2):
-        state = (state + _GOLDEN) & _MASK
+def _inside(weights: torch.Tensor, tokens: Rows[int], shares: Rows[float]) -> list[bool]:
+    """Whether each row's token is among the likeliest that together have the row's share."""
+    if all(share == 1 or share < _SMALL_NUCLEUS for share in shares):
+        return [True] * len(tokens)
+    own = weights.gather(1, torch.tensor(tokens)[:, None])
+    above = torch.where(weights > own, weights, 0.0).sum(-1)
+    inside = above < torch.tensor(shares) * weights.sum(-1)
+    small = torch.tensor([share < _SMALL_NUCLEUS for share in shares])
+    found: list[bool] = (inside | small).tolist()
+    return found
+
+
+def _mixed(*parts: int) -> float:
+    """Hash of some integers to a number from 0 to below 1 (the finaliser of splitmix64)."""
+    state = 0
+    for part in parts:
+        state = (state + part + _GOLDEN) & _MASK
         state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
         state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & _MASK
         state ^= state >> 31

@@ -20,7 +20,7 @@ _GROUP = 32
 _Q4_1_BYTES = 20
 _USUAL_ROWS = 64
 _PACKED_ROWS = 16
-_PACKED_ROWS_AMX = 2
+_PACKED_ROWS_AMX = 4
 Rows = Callable[[npt.NDArray[np.generic]], npt.NDArray[np.generic]]
 
 
@@ -99,9 +99,10 @@ def agrees(matrix: Matrix, plain: torch.Tensor) -> bool:
 def rows_for_packed() -> int:
     """The most rows at which the packed form is the faster one.
 
-    Measured for 576 to 3,072 columns on two cores: all matrices of a 135M model take 5.2 ms packed
-    and 7.5 ms reordered at 1 and 2 rows, 9 and 7.5 ms at 4, on a CPU with AMX; without AMX the two
-    meet at 16 rows. Not measured at start, so that the same machine always computes the same.
+    Measured on two cores with AMX: all matrices of a 135M model take 5.2 ms packed and 7.5 ms
+    reordered at 1 and 2 rows, 9 and 7.5 ms at 4; on a host with busy neighbours, whose memory is
+    slower, 10 and 23 ms at 4. Without AMX the two meet at 16 rows. Not measured at start, so that
+    the same machine always computes the same.
     """
     return _PACKED_ROWS_AMX if torch.cpu._is_amx_tile_supported() else _PACKED_ROWS  # noqa: SLF001
 

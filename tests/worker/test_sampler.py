@@ -37,6 +37,9 @@ def test_temperature_zero_takes_the_best() -> None:
     [
         ({"top_k": 2}, {0, 1}),
         ({"top_p": 0.7}, {0, 1}),
+        ({"top_p": 0.46}, {0, 1}),
+        ({"top_p": 0.44}, {0}),
+        ({"top_p": 0.79, "seed": None}, {0, 1}),
         ({"min_p": 0.5}, {0, 1}),
         ({"top_p": 0.0}, {0}),
         ({}, {0, 1, 2}),
@@ -54,6 +57,29 @@ def test_frequencies_follow_the_logits() -> None:
     logits = torch.tensor([[0.7, 0.3]]).log()
     drawn = [sampler.sample(logits.clone(), [row])[0].token for _ in range(3000)]
     assert drawn.count(0) / 3000 == pytest.approx(0.7, abs=0.04)
+
+
+@pytest.mark.parametrize("share", [0.4, 0.8])
+def test_a_nucleus_keeps_its_proportions(share: float) -> None:
+    """Inside it, chances are those of the logits, scaled; rows of all kinds in one batch."""
+    rows = [_row(top_p=share), _row(temperature=0), _row()]
+    logits = torch.tensor([0.3, 0.25, 0.2, 0.15, 0.1]).log().repeat(3, 1)
+    sampler = Sampler(3)
+    drawn = [sampler.sample(logits.clone(), rows)[0].token for _ in range(2000)]
+    allowed = {0.4: {0: 0.545, 1: 0.455}, 0.8: {0: 1 / 3, 1: 0.278, 2: 0.222, 3: 1 / 6}}[share]
+    for token in range(5):
+        assert drawn.count(token) / 2000 == pytest.approx(allowed.get(token, 0), abs=0.04)
+
+
+def test_a_seed_gives_the_same_tokens_whatever_stands_beside() -> None:
+    """By seed and position alone, in any batch and in any place of it."""
+    logits = torch.randn(1, 512, generator=torch.Generator().manual_seed(1))
+    found = set()
+    for before, after in ((0, 0), (3, 0), (1, 5)):
+        rows = [_row() for _ in range(before)]
+        rows += [_row(seed=9, top_p=0.6), *(_row(seed=8) for _ in range(after))]
+        found.add(Sampler().sample(logits.repeat(len(rows), 1), rows)[before].token)
+    assert len(found) == 1
 
 
 def test_penalties_and_bias_change_the_choice() -> None:
