@@ -21,7 +21,7 @@ _WHOLE_PROMPTS = 2048
 _ALONE_CHUNKS = 4
 _LEAST_CHUNK = 16
 # Times the step of the interactive rows alone: on a slow machine no target starves offline work.
-_LEAST_TARGET = 2.0
+_LEAST_TARGET = 1.6
 
 
 @dataclass(frozen=True, slots=True)
