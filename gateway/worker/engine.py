@@ -41,8 +41,8 @@ class Runner(Protocol):
 class Engine:
     """Continuous batching over one model. ``deliver`` gets the events of a step, in its thread.
 
-    An interactive sequence does not wait for the step that is running: its prompt is read between
-    two layers of that step, and so is its next token when it has waited for ``itl_target`` seconds.
+    An interactive sequence does not wait for an offline step to end: its prompt is read between two
+    layers of that step, and so is its next token when it has waited for ``itl_target`` seconds.
     ``on_death`` is called in the engine's thread when it ends by a fault of its own.
     """
 
@@ -124,7 +124,9 @@ class Engine:
             plan = self._scheduler.plan()
             if plan:
                 self._busy, self._apart = frozenset(plan.members), ()
-                self._run(plan, self._between)
+                # A step with interactive rows is short: others would wait twice for one inside it.
+                short = any(row.interactive for row in plan.members)
+                self._run(plan, None if short else self._between)
             else:
                 self.running = self.paused = 0
                 self._rest()

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-_FORGET = 0.98
-_SOLVE_EVERY = 8
+_FORGET = 0.95
+_SOLVE_EVERY = 4
 _HICCUP = 4.0
 _SCALE = (1.0, 32.0, 4096.0, 128.0)
 _START = (0.008, 0.016, 0.006, 0.04)

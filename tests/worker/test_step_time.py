@@ -1,5 +1,7 @@
 """The step-time fit."""
 
+import random
+
 import pytest
 
 from gateway.worker.step_time import StepTime, Work
@@ -11,11 +13,11 @@ def _machine(work: Work) -> float:
 
 def test_it_learns_the_times_it_is_shown() -> None:
     """After some steps of a machine it predicts that machine."""
-    times = StepTime()
-    for rows in range(1, 60):
-        for prompt in (0, 100, 250):
-            work = Work(rows, rows * (100 + rows * 7 % 90), prompt)
-            times.learn(work, _machine(work))
+    times, chance = StepTime(), random.Random(2)
+    for _ in range(200):
+        rows = chance.randint(1, 60)
+        work = Work(rows, rows * chance.randint(80, 200), chance.choice((0, 100, 250)))
+        times.learn(work, _machine(work))
     for work in (Work(30, 4000, 100), Work(8, 1000, 0), Work(50, 7000, 250)):
         assert times.predict(work) == pytest.approx(_machine(work), rel=0.06)
     assert times.prompt_within(0.02) == pytest.approx(200, rel=0.1)
