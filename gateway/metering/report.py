@@ -35,6 +35,9 @@ class Delivered(Protocol):
     async def shards(self) -> list[str]:
         """Every shard."""
 
+    async def tenants_of(self, shard: str) -> list[str]:
+        """Tenants that had batches there."""
+
     async def meter(
         self, shard: str, tenant: str, hours: Sequence[str]
     ) -> Mapping[str, Mapping[str, int]]:
@@ -118,8 +121,8 @@ async def usage_report(
     totals: Totals, queue: Delivered, hours: Sequence[str], tenant: str | None = None
 ) -> UsageReport:
     """The bill of ``hours``, of all tenants or one. Raises StoreUnavailable."""
-    tenants = await totals.tenants() if tenant is None else [tenant]
     shards = await queue.shards()
+    tenants = [tenant] if tenant else await _tenants(totals, queue, shards)
     rows: list[UsageRow] = []
     for name in tenants:
         recorded = _by_group(await totals.rows(name, hours))
@@ -133,6 +136,14 @@ async def usage_report(
     order = [lane.value for lane in Lane]
     rows.sort(key=lambda row: (order.index(row.lane), row.model, row.tenant))
     return UsageReport(tuple(hours), tuple(rows))
+
+
+async def _tenants(totals: Totals, queue: Delivered, shards: Sequence[str]) -> list[str]:
+    """Who has records or batches: a delivered row is billed before its record is shipped."""
+    names = set(await totals.tenants())
+    for shard in shards:
+        names.update(await queue.tenants_of(shard))
+    return sorted(names)
 
 
 def _by_group(rows: Iterable[TotalsRow]) -> dict[_Group, UsageRow]:

@@ -3,12 +3,10 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
-from redis.exceptions import NoScriptError
-
 from gateway.store.client import StoreClient
+from gateway.store.scripts import whole_script
 
 _IDEMPOTENCY_SECONDS = 86_400
 _INTAKE = "gw:{sys}:intake"
@@ -35,9 +33,9 @@ class JobCommands:
 
     def __init__(self, redis: StoreClient) -> None:
         self._redis = redis
-        self._add = _Script("job_add")
-        self._move = _Script("job_move")
-        self._claim = _Script("job_claim")
+        self._add = whole_script("job_add")
+        self._move = whole_script("job_move")
+        self._claim = whole_script("job_claim")
 
     async def ping(self) -> None:
         """Raise StoreUnavailable when Redis does not answer."""
@@ -57,7 +55,7 @@ class JobCommands:
 
     async def add(self, batch_id: str, tenant: str, fields: Mapping[str, str]) -> None:
         """Write the record unless it is there, and list it."""
-        await self._add.run(self._redis, _job_key(batch_id), *_flat(fields))
+        await self._add.run(self._redis, [_job_key(batch_id)], *_flat(fields))
         await self._do("ZADD", _tenant_key(tenant), 0, batch_id)
 
     async def exists(self, batch_id: str) -> bool:
@@ -85,8 +83,8 @@ class JobCommands:
     ) -> str:
         """Enter ``to`` from one of ``allowed``; the state before, empty when there is no record."""
         states = f",{','.join(allowed)},"
-        arguments = (_job_key(batch_id), states, str(to), *_flat(fields))
-        return _text(await self._move.run(self._redis, *arguments))
+        key = _job_key(batch_id)
+        return _text(await self._move.run(self._redis, [key], states, str(to), *_flat(fields)))
 
     async def ask_intake(self, batch_id: str, at_ms: int) -> None:
         """Make the batch claimable from ``at_ms`` on."""
@@ -94,7 +92,7 @@ class JobCommands:
 
     async def claim_intake(self, ttl_ms: int, held: str = "") -> str | None:
         """Claim the batch that waited longest, or hold on to ``held``."""
-        claimed = await self._claim.run(self._redis, _INTAKE, str(ttl_ms), held)
+        claimed = await self._claim.run(self._redis, [_INTAKE], str(ttl_ms), held)
         return None if claimed is None else _text(claimed)
 
     async def end_intake(self, batch_id: str) -> None:
@@ -107,21 +105,6 @@ class JobCommands:
 
     async def _do(self, *command: str | int) -> Any:
         return await self._redis.execute_command(*command)
-
-
-class _Script:
-    """A script of one key, sent by digest and again whole when the server does not know it."""
-
-    def __init__(self, name: str) -> None:
-        folder = resources.files("gateway.store") / "lua"
-        self._source = (folder / f"{name}.lua").read_text()
-        self._digest = hashlib.sha1(self._source.encode(), usedforsecurity=False).hexdigest()
-
-    async def run(self, redis: StoreClient, key: str, *arguments: str) -> Any:
-        try:
-            return await redis.evalsha(self._digest, 1, key, *arguments)
-        except NoScriptError:
-            return await redis.eval(self._source, 1, key, *arguments)
 
 
 def _job_key(batch_id: str) -> str:

@@ -1,6 +1,7 @@
-"""The queue's Lua scripts: loaded once, called by digest."""
+"""Lua scripts: loaded once, called by digest."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -23,22 +24,36 @@ class Script:
     source: str
     sha: str
 
+    @classmethod
+    def of(cls, source: str) -> "Script":
+        """The script with this text."""
+        return cls(source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
+
+    async def run(self, redis: Redis, keys: Sequence[str], *args: str | int | bytes) -> Any:
+        """Run it; a server that forgot it is given the source again."""
+        try:
+            return await redis.evalsha(self.sha, len(keys), *keys, *args)
+        except NoScriptError:
+            return await redis.eval(self.source, len(keys), *keys, *args)
+
 
 @cache
-def load_script(name: str) -> Script:
-    """The script ``lua/<name>.lua`` with the shared part in front of it."""
-    folder = resources.files("gateway.store") / "lua"
+def whole_script(name: str) -> Script:
+    """The script ``lua/<name>.lua`` as it stands."""
+    return Script.of(_text(name))
+
+
+@cache
+def queue_script(name: str) -> Script:
+    """The queue script ``lua/<name>.lua`` with the queue's shared part in front of it."""
     flags = _FLAGS.get(name, _DEFAULT_FLAGS)
-    parts = [f"#!lua flags={flags}", (folder / "lib.lua").read_text()]
-    source = "\n".join([*parts, (folder / f"{name}.lua").read_text()])
-    return Script(source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
+    return Script.of("\n".join([f"#!lua flags={flags}", _text("lib"), _text(name)]))
 
 
 async def run_script(redis: Redis, name: str, shard: str, *args: str | int | bytes) -> Any:
-    """Run a queue script on a shard; a server that forgot it is given the source again."""
-    script = load_script(name)
-    meta = shard_key(shard, "meta")
-    try:
-        return await redis.evalsha(script.sha, 1, meta, *args)
-    except NoScriptError:
-        return await redis.eval(script.source, 1, meta, *args)
+    """Run a queue script on a shard."""
+    return await queue_script(name).run(redis, [shard_key(shard, "meta")], *args)
+
+
+def _text(name: str) -> str:
+    return (resources.files("gateway.store") / "lua" / f"{name}.lua").read_text()

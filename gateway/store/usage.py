@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
@@ -11,6 +10,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
 from gateway.core.errors import StoreUnavailable
+from gateway.store.scripts import whole_script
 
 _KEEP_SECONDS: Final = 400 * 86400
 _TENANTS: Final = "gw:usage-tenants"
@@ -48,8 +48,7 @@ class UsageTotals:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        text = files("gateway.store").joinpath("lua", "usage_ship.lua").read_text()
-        self._ship = redis.register_script(text)
+        self._ship = whole_script("usage_ship")
         self._known: set[str] = set()
 
     async def ship(self, tenant: str, file: str, since: int, until: int, deltas: Deltas) -> int:
@@ -68,7 +67,7 @@ class UsageTotals:
             if tenant not in self._known:
                 await self._redis.sadd(_TENANTS, tenant)
                 self._known.add(tenant)
-            return int(await self._ship(keys=keys, args=arguments))
+            return int(await self._ship.run(self._redis, keys, *arguments))
 
     async def forget(self, tenant: str, file: str) -> None:
         """Drop the mark of a file that will never be shipped again."""

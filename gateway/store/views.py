@@ -39,6 +39,11 @@ class QueueViews:
         names = await self._redis.execute_command("SMEMBERS", SHARDS)
         return sorted(name.decode() for name in names)
 
+    async def tenants_of(self, shard: str) -> list[str]:
+        """Every tenant that ever had a segment in ``shard``."""
+        names = await self._redis.execute_command("SMEMBERS", shard_key(shard, "tenants"))
+        return sorted(name.decode() for name in names)
+
     async def segment(self, shard: str, segment: str) -> SegmentView | None:
         """A segment as it stands; None when there is none."""
         key = shard_key(shard, f"s:{segment}")

@@ -47,7 +47,7 @@ def test_a_killed_worker_loses_and_repeats_nothing(tmp_path: Path, seed: int) ->
         output = client.output(batch)
         assert batch["status"] == "completed"
         assert ids(output) == sorted(line["custom_id"] for line in lines)
-        wait_for(lambda: delivered(running) == usage_of(output), 20, "the meter")
+        assert delivered(running) == usage_of(output)
         assert _noted(log) >= {_tokens(line) for line in output}
 
 

@@ -5,7 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from gateway.core.lanes import Lane
 from gateway.core.usage import Usage
 from gateway.metering.report import UsageRow, usage_report
-from gateway.store.usage import TotalsRow
+from gateway.store.client import StoreClient
+from gateway.store.queue import QueueClient
+from gateway.store.usage import TotalsRow, UsageTotals
+from tests.support.segments import SHARD, outcome, segment
 
 HOUR = "2026113005"
 RECORDED = [
@@ -27,6 +30,9 @@ class Store:
 
     async def shards(self) -> list[str]:
         return ["m1.0", "m1.1"]
+
+    async def tenants_of(self, shard: str) -> list[str]:
+        return ["t1"]
 
     async def meter(
         self, shard: str, tenant: str, hours: Sequence[str]
@@ -61,6 +67,17 @@ async def test_one_tenant_and_other_hours() -> None:
     report = await usage_report(Store(), Store(), [HOUR], tenant="t2")
     assert {row.tenant for row in report.rows} == {"t2"}
     assert not (await usage_report(Store(), Store(), ["2026113006"])).rows
+
+
+async def test_a_delivery_is_billed_before_its_record_is_shipped(store: StoreClient) -> None:
+    """The queue knows the tenant while the journal still waits for the store."""
+    queue = QueueClient(store)
+    await queue.enqueue(SHARD, segment("a.0", 2, tenant="new"))
+    lease = await queue.lease(SHARD, "w", 2, 10**9, 5000)
+    assert lease is not None
+    await queue.commit(SHARD, lease.id, "a.0", [outcome(0), outcome(1)], HOUR)
+    report = await usage_report(UsageTotals(store), queue, [HOUR])
+    assert report.lane(Lane.BATCH).usage == Usage(3, 4, 2, 2)
 
 
 async def test_as_json() -> None:

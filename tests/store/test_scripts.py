@@ -7,7 +7,7 @@ import pytest
 from gateway.core.errors import StoreFull
 from gateway.store.client import StoreClient
 from gateway.store.queue import QueueClient, RetryRule
-from gateway.store.scripts import load_script
+from gateway.store.scripts import queue_script
 from tests.support.segments import HOUR, SHARD, outcome, segment
 
 QUEUE = [
@@ -30,7 +30,7 @@ QUEUE = [
 @pytest.mark.parametrize("name", QUEUE)
 async def test_every_script_declares_itself_and_loads(name: str, store: StoreClient) -> None:
     """The flags line comes first, and the server compiles the source to the digest we compute."""
-    script = load_script(name)
+    script = queue_script(name)
     assert script.source.startswith("#!lua flags=")
     assert await store.script_load(script.source) == script.sha
 

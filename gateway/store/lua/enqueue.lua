@@ -16,6 +16,7 @@ local prio = tonumber(ARGV[8])
 call('HSET', key, 'job', ARGV[2], 'tenant', tenant, 'model', ARGV[4], 'endpoint', ARGV[5],
   'weight', ARGV[6], 'n', n, 'cur', 0, 'status', 'queued', 'deadline', deadline, 'prio', prio,
   'in', ARGV[9], 'ix', ARGV[10], 'tokens', ARGV[11])
+call('SADD', P .. 'tenants', tenant)
 call('SET', P .. 'k:' .. seg, ARGV[12])
 call('HSET', P .. 'tn:' .. tenant, 'weight', ARGV[6])
 call('HINCRBY', P .. 'tn:' .. tenant, 'rows', n)

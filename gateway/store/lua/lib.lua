@@ -3,6 +3,7 @@
 -- KEYS[1] is gw:{shard}:meta; all other keys of the shard have its prefix P and so its slot.
 --   meta           hash    vt: virtual time of the tenant served last; lid: last lease number;
 --                          v: schema version
+--   tenants        set     every tenant that ever had a segment here
 --   act            zset    tenant -> virtual time; tenants with rows that may be leased now
 --   tn:<tenant>    hash    weight, vt when it was last active, rows and tokens not done (quota)
 --   q:<tenant>     zset    segment -> effective deadline ms; segments with rows that may be leased
