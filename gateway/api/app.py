@@ -1,7 +1,6 @@
 """The application: its routes and its middleware, each in one visible list."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from starlette.exceptions import HTTPException
@@ -18,15 +17,12 @@ from gateway.api.middleware import Errors, RequestId
 from gateway.api.models import Models
 from gateway.core.errors import NotFound
 
-Lifespan = Callable[[object], AbstractAsyncContextManager[None]]
-
 
 @dataclass(frozen=True, slots=True)
 class AppParts:
     """What the application is made of.
 
-    ``routes`` are further ones, such as those of files and batches; ``lifespan`` runs around the
-    life of the server.
+    ``routes`` are further ones, such as those of files and batches.
     """
 
     calls: CallParts
@@ -34,7 +30,6 @@ class AppParts:
     max_body_bytes: int
     probes: Sequence[Probe] = ()
     routes: Sequence[Route] = field(default=())
-    lifespan: Lifespan | None = None
 
 
 def build_app(parts: AppParts) -> ASGIApp:
@@ -54,7 +49,6 @@ def build_app(parts: AppParts) -> ASGIApp:
         [*Health(parts.probes).routes(), *_with_and_without_prefix(rest)],
         redirect_slashes=False,
         default=_not_found,
-        lifespan=parts.lifespan,
     )
     app: ASGIApp = HotPaths({path: e for e in hot for path in _both(e.path)}, router)
     app = Auth(app, parts.keys, OPEN_PATHS)

@@ -1,8 +1,8 @@
 """What has run out: files past their time, and what interrupted writers left behind."""
 
-import asyncio
 import logging
 
+from gateway.batches.loops import keep_doing
 from gateway.core.clock import Clock
 from gateway.store.blobs import LocalBlobs
 from gateway.store.files import FileStore
@@ -22,12 +22,7 @@ class Expiry:
 
     async def run(self) -> None:
         """A pass at once and one every ten minutes, until cancelled."""
-        while True:
-            try:
-                await self.step()
-            except Exception:
-                log.exception("expired files stay a while")
-            await asyncio.sleep(_EVERY_SECONDS)
+        await keep_doing(self.step, "sweeping", every=_EVERY_SECONDS)
 
     async def step(self) -> int:
         """One pass; returns how many files and unfinished blobs were removed."""

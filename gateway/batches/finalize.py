@@ -6,10 +6,10 @@ the final state by one compare-and-set. File ids and contents follow from the re
 doing any step twice, here or in another dispatcher, gives the same files and never a second pair.
 """
 
-import asyncio
 import logging
 
 from gateway.batches.lines import CANCELLED, EXPIRED
+from gateway.batches.loops import keep_doing
 from gateway.batches.outputs import ClosedSegment, write_lines
 from gateway.batches.publish import Publisher
 from gateway.core.clock import Clock
@@ -24,7 +24,6 @@ log = logging.getLogger(__name__)
 
 CLAIM_MS = 30_000
 _POLL_SECONDS = 0.2
-_ERROR_PAUSE = 1.0
 _TERMINAL = frozenset({SegmentStatus.COMPLETED, SegmentStatus.CANCELLED, SegmentStatus.EXPIRED})
 _CODES = {SegmentStatus.CANCELLED: CANCELLED, SegmentStatus.EXPIRED: EXPIRED}
 
@@ -50,13 +49,7 @@ class Finalizer:
 
     async def run(self) -> None:
         """Finalise until cancelled; a fault of one batch or of the store is no end."""
-        while True:
-            try:
-                if not await self.step():
-                    await asyncio.sleep(_POLL_SECONDS)
-            except Exception:
-                log.exception("finalising waits")
-                await asyncio.sleep(_ERROR_PAUSE)
+        await keep_doing(self.step, "finalising", every=_POLL_SECONDS, busy=True)
 
     async def step(self) -> bool:
         """Take one closed segment of each shard as far as it goes; False when there was none."""

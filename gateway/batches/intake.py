@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gateway.batches.ingest import IngestRequest, Summary
 from gateway.batches.lines import EXPIRED
+from gateway.batches.loops import keep_doing
 from gateway.batches.ordering import tokens_column
 from gateway.batches.service import stop_segments
 from gateway.batches.states import at, before
@@ -33,7 +34,6 @@ log = logging.getLogger(__name__)
 CLAIM_MS = 60_000
 _HOLD_SECONDS = 15.0
 _POLL_SECONDS = 0.2
-_ERROR_PAUSE = 1.0
 
 
 class Intake:
@@ -55,13 +55,7 @@ class Intake:
 
     async def run(self) -> None:
         """Take batches until cancelled; a fault of one batch or of the store is no end."""
-        while True:
-            try:
-                if not await self.step():
-                    await asyncio.sleep(_POLL_SECONDS)
-            except Exception:
-                log.exception("intake waits")
-                await asyncio.sleep(_ERROR_PAUSE)
+        await keep_doing(self.step, "intake", every=_POLL_SECONDS, busy=True)
 
     async def step(self) -> bool:
         """Take one batch as far as it goes; False when none waits."""

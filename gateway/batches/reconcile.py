@@ -1,8 +1,8 @@
 """Puts back what Redis lost or a crash left half done; the manifests on disk are the record."""
 
-import asyncio
 import logging
 
+from gateway.batches.loops import keep_doing
 from gateway.batches.service import stop_segments
 from gateway.schemas.batch import BatchStatus
 from gateway.store.batch_record import BatchRecord
@@ -25,12 +25,7 @@ class Reconciler:
 
     async def run(self) -> None:
         """A pass at once and one a minute, until cancelled."""
-        while True:
-            try:
-                await self.step()
-            except Exception:
-                log.exception("the reconciler waits")
-            await asyncio.sleep(_EVERY_SECONDS)
+        await keep_doing(self.step, "reconciling", every=_EVERY_SECONDS)
 
     async def step(self) -> int:
         """One pass; returns how many batches were put back."""

@@ -1,0 +1,28 @@
+"""Background work that goes on: step after step, whatever one of them meets."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+log = logging.getLogger(__name__)
+
+_ERROR_PAUSE = 1.0
+
+
+async def keep_doing(
+    step: Callable[[], Awaitable[object]], name: str, *, every: float, busy: bool = False
+) -> None:
+    """Take steps until cancelled, ``every`` seconds apart.
+
+    With ``busy`` a step that found something (is true) is followed by the next one at once. A
+    fault of a step is logged and is no end.
+    """
+    while True:
+        found: object = None
+        try:
+            found = await step()
+        except Exception:
+            log.exception("%s waits", name)
+            await asyncio.sleep(_ERROR_PAUSE)
+        if not (busy and found):
+            await asyncio.sleep(every)
