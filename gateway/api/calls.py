@@ -96,10 +96,11 @@ class Call:
     def begin(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
         """Classify and plan, and open the record. Raises ClientError for what may not be."""
         request, caller = self.request, self.caller
+        known = dict(headers)
         facts = CallFacts(
             self.endpoint,
             request.model,
-            dict(headers),
+            known,
             request.members,
             request.items,
             caller.key_id,
@@ -121,6 +122,7 @@ class Call:
                 self.parts.clock.now(),
                 request.prompt_bytes,
                 request.max_completion,
+                traceparent=_text(known.get(b"traceparent")),
             )
         )
 
@@ -207,3 +209,7 @@ class Call:
                 self.timing,
             )
         )
+
+
+def _text(header: bytes | None) -> str | None:
+    return None if header is None else header.decode("latin-1")

@@ -17,6 +17,7 @@ from gateway.batches.reconcile import Reconciler
 from gateway.batches.rows import RowSource
 from gateway.bootstrap.announce import announced
 from gateway.bootstrap.local import parse_addresses, with_addresses
+from gateway.bootstrap.observers import Observers
 from gateway.bootstrap.store_url import store_url
 from gateway.core.clock import Clock, SystemClock
 from gateway.core.ids import new_id
@@ -101,7 +102,8 @@ class _Process:
         retry = _retry(settings)
         settler = Settler(queue, self._parts, holdings, retry, clock)
         caller = RowCaller(Router(policy), self._registry, clock)
-        runner = RowRunner(caller, JournalLedger(journal), clock)
+        self._observers = Observers(settings, policy)
+        runner = RowRunner(caller, JournalLedger(journal, self._observers.each), clock)
         pools = _pools(
             policy,
             lambda size: Pool(FixedWindow(size), _gate(settings, clock), runner, settler, holdings),
@@ -118,6 +120,7 @@ class _Process:
         """Ship the last records and close everything, within seconds."""
         await self._registry.aclose()
         await self._shipper.close(_CLOSE_SECONDS)
+        await self._observers.aclose()
         self._parts.close()
         await self._redis.aclose()
 

@@ -4,15 +4,20 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from starlette.routing import Route
+
 from gateway.api.app import AppParts, build_app
 from gateway.api.batches import batch_routes
 from gateway.api.calls import CallParts, StreamTimes
 from gateway.api.files import file_routes
 from gateway.api.health import Probe
+from gateway.api.metrics import metrics_route
 from gateway.batches.service import BatchService
 from gateway.bootstrap.drain import Drain
+from gateway.bootstrap.observers import Observers
 from gateway.bootstrap.probes import Watch
 from gateway.core.clock import Clock
+from gateway.core.lanes import Lane
 from gateway.core.settings import Settings
 from gateway.metering.journal import Journal
 from gateway.metering.ledger import JournalLedger
@@ -29,6 +34,7 @@ from gateway.store.files import FileStore
 from gateway.store.job_commands import JobCommands
 from gateway.store.queue import QueueClient
 from gateway.store.usage import UsageTotals
+from gateway.telemetry.metrics import Labels, Metrics
 from gateway.tenancy.keys import KeyRing
 
 Close = Callable[[], Awaitable[object]]
@@ -64,16 +70,20 @@ async def build_gateway(
     shipper = Shipper(folder, journal, UsageTotals(redis), clock, record_days=settings.record_days)
     watch = Watch(policy, redis.ping)
     registry = Registry.from_policy(policy, clock)
+    observers = Observers(settings, policy)
+    admission = Admission(policy, clock)
+    _show_places(observers.metrics, admission)
     calls = CallParts(
         Router(policy),
         registry,
-        Admission(policy, clock),
+        admission,
         Classifier(policy.classify),
-        JournalLedger(journal),
+        JournalLedger(journal, observers.each),
         clock,
         StreamTimes(head_hold=policy.head_hold),
     )
-    app = _application(settings, policy, redis, key, calls, watch)
+    metrics = metrics_route(observers.metrics.text)
+    app = _application(settings, redis, KeyRing.from_policy(policy, key), calls, watch, metrics)
     loops = [asyncio.create_task(shipper.run()), asyncio.create_task(watch.run())]
 
     async def stop_loops() -> None:
@@ -81,11 +91,18 @@ async def build_gateway(
             loop.cancel()
         await asyncio.gather(*loops, return_exceptions=True)
 
-    return Gateway(app, (stop_loops, registry.aclose, shipper.close, redis.aclose))
+    return Gateway(
+        app, (stop_loops, registry.aclose, shipper.close, observers.aclose, redis.aclose)
+    )
 
 
 def _application(
-    settings: Settings, policy: Policy, redis: StoreClient, key: str, calls: CallParts, watch: Watch
+    settings: Settings,
+    redis: StoreClient,
+    keys: KeyRing,
+    calls: CallParts,
+    watch: Watch,
+    metrics: Route,
 ) -> Drain:
     blobs = LocalBlobs(settings.data_dir)
     files = FileStore(blobs, calls.clock)
@@ -101,7 +118,19 @@ def _application(
         Probe("targets", watch.targets, required=True),
         Probe("serving", serving, required=True),
     )
-    routes = (*file_routes(files, settings), *batch_routes(service, settings))
-    keys = KeyRing.from_policy(policy, key)
+    routes = (metrics, *file_routes(files, settings), *batch_routes(service, settings))
     drain = Drain(build_app(AppParts(calls, keys, settings.max_body_bytes, probes, routes)))
     return drain
+
+
+def _show_places(metrics: Metrics, admission: Admission) -> None:
+    """Calls that run and that wait, per target and lane, read when somebody asks."""
+
+    def gauge(count: Callable[[str, Lane], int]) -> Callable[[], list[tuple[Labels, float]]]:
+        return lambda: [
+            ((lane.value, target, "", ""), count(target, lane))
+            for target, lane in admission.places()
+        ]
+
+    metrics.gauge("headway_calls_running", "Calls at a target.", gauge(admission.running))
+    metrics.gauge("headway_calls_waiting", "Calls that wait for a place.", gauge(admission.waiting))

@@ -1,11 +1,14 @@
 """Queue and bill as the command line looks at them, in a process of its own."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from gateway.bootstrap.store_url import store_url
 from gateway.core.clock import SystemClock
 from gateway.core.settings import Settings
-from gateway.metering.hours import last_hours
+from gateway.metering.hours import hour_of, last_hours
+from gateway.metering.record import CallRecord
+from gateway.metering.recovery import read_records
 from gateway.metering.report import UsageReport, usage_report
 from gateway.store.client import connect
 from gateway.store.queue import QueueClient
@@ -40,3 +43,12 @@ async def usage_of_hours(settings: Settings, hours: int, tenant: str | None) -> 
         return await usage_report(UsageTotals(redis), QueueClient(redis), wanted, tenant)
     finally:
         await redis.aclose()
+
+
+def records_of_hours(settings: Settings, hours: int, tenant: str | None) -> Iterator[CallRecord]:
+    """Records kept in this data directory of calls that ended in the last ``hours`` hours."""
+    wanted = set(last_hours(SystemClock().now(), hours))
+    for record in read_records(settings.data_dir / "journal"):
+        ours = tenant is None or record.intent.tenant == tenant
+        if ours and hour_of(record.outcome.ended_at) in wanted:
+            yield record

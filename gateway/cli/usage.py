@@ -16,14 +16,22 @@ def usage(
     hours: Annotated[int, typer.Option(min=1, help="How many hours back.")] = 24,
     tenant: Annotated[str | None, typer.Option(help="Only this tenant.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    records: Annotated[
+        bool, typer.Option("--records", help="Each call as a line of JSON, from this machine.")
+    ] = False,
     data_dir: Annotated[
         Path | None, typer.Option("--data-dir", help="The gateway's data directory.")
     ] = None,
 ) -> None:
     """What was used: delivered and billed once; computed twice is shown as wasted."""
-    from gateway.bootstrap.views import usage_of_hours
+    from gateway.bootstrap.views import records_of_hours, usage_of_hours
 
-    report = asyncio.run(usage_of_hours(load_settings(data_dir=data_dir), hours, tenant))
+    settings = load_settings(data_dir=data_dir)
+    if records:
+        for record in records_of_hours(settings, hours, tenant):
+            typer.echo(json.dumps(record.to_json()))
+        return
+    report = asyncio.run(usage_of_hours(settings, hours, tenant))
     if as_json:
         typer.echo(json.dumps(report.to_json()))
         return

@@ -83,6 +83,13 @@ class Settings(BaseSettings):
     model_path: Path | None = Field(
         default=None, description="GGUF file of the bundled worker; unset: the packaged model"
     )
+    otlp_endpoint: str | None = Field(
+        default=None,
+        description="OpenTelemetry collector (OTLP over HTTP) for metrics and traces",
+    )
+    trace_ratio: float = Field(
+        default=0.05, ge=0, le=1, description="share of calls traced, unless the caller decides"
+    )
     worker_log: Path | None = Field(
         default=None,
         description="the bundled worker notes each finished request here: tokens, no text",

@@ -1,6 +1,6 @@
 """The ledger: every call is opened before it is made and closed exactly once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from gateway.metering.record import CallIntent, CallOutcome, CallRecord
@@ -31,32 +31,32 @@ class RecordSink(Protocol):
 
 
 class JournalLedger:
-    """The ledger of a process. ``observe`` sees each record once, for counters."""
+    """The ledger of a process. Each of ``observers`` sees each record once."""
 
     def __init__(
-        self, sink: RecordSink, observe: Callable[[CallRecord], None] | None = None
+        self, sink: RecordSink, observers: Sequence[Callable[[CallRecord], None]] = ()
     ) -> None:
         self._sink = sink
-        self._observe = observe
+        self._observers = observers
 
     def open(self, intent: CallIntent) -> OpenCall:
         """Note that the call is about to be made."""
         self._sink.opened(intent)
-        return _Open(intent, self._sink, self._observe)
+        return _Open(intent, self._sink, self._observers)
 
 
 class _Open:
-    __slots__ = ("_closed", "_intent", "_observe", "_sink")
+    __slots__ = ("_closed", "_intent", "_observers", "_sink")
 
     def __init__(
         self,
         intent: CallIntent,
         sink: RecordSink,
-        observe: Callable[[CallRecord], None] | None,
+        observers: Sequence[Callable[[CallRecord], None]],
     ) -> None:
         self._intent = intent
         self._sink = sink
-        self._observe = observe
+        self._observers = observers
         self._closed = False
 
     def close(self, outcome: CallOutcome) -> None:
@@ -66,5 +66,5 @@ class _Open:
         self._closed = True
         record = CallRecord(self._intent, outcome)
         self._sink.closed(record)
-        if self._observe is not None:
-            self._observe(record)
+        for observe in self._observers:
+            observe(record)

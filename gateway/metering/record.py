@@ -52,7 +52,8 @@ class CallIntent:
 
     ``started_at`` is Unix seconds. ``prompt_bytes`` is the length of the prompt's text (or of the
     body), ``max_completion`` the most tokens the answer may have, 0 when unknown: from these two
-    the call is estimated if its process dies. ``job`` is the batch that a row belongs to.
+    the call is estimated if its process dies. ``job`` is the batch that a row belongs to,
+    ``traceparent`` the caller's W3C trace header.
     """
 
     id: str
@@ -66,6 +67,7 @@ class CallIntent:
     prompt_bytes: int = 0
     max_completion: int = 0
     job: str | None = None
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +177,7 @@ def _intent_members(intent: CallIntent) -> dict[str, Any]:
         "prompt_bytes": intent.prompt_bytes,
         "max_completion": intent.max_completion,
         "job": intent.job,
+        "traceparent": intent.traceparent,
     }
 
 
@@ -191,4 +194,5 @@ def _intent_of(line: Mapping[str, Any], call_id: str) -> CallIntent:
         line["prompt_bytes"],
         line["max_completion"],
         line["job"],
+        line.get("traceparent"),
     )

@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections import deque
+from collections.abc import Iterator
 
 from gateway.core.clock import Clock
 from gateway.core.errors import QueueFull
@@ -107,6 +108,10 @@ class Admission:
         Whoever gets a slot must release it; one who is cancelled while waiting has none.
         """
         return await self._gates[target, lane].enter()
+
+    def places(self) -> Iterator[tuple[str, Lane]]:
+        """Every target and lane."""
+        yield from self._gates
 
     def running(self, target: str, lane: Lane) -> int:
         """Places taken now."""

@@ -35,7 +35,7 @@ def test_only_the_first_close_counts() -> None:
     """A disconnect noticed after the end changes nothing."""
     lines = Lines()
     seen: list[CallRecord] = []
-    call = JournalLedger(lines, seen.append).open(an_intent())
+    call = JournalLedger(lines, [seen.append]).open(an_intent())
     call.close(an_outcome())
     call.close(an_outcome(status=CallStatus.CANCELLED))
     assert [record.outcome.status for record in lines.records] == [CallStatus.OK]
