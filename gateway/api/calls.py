@@ -128,10 +128,7 @@ class Call:
 
     def headers(self) -> RawHeaders:
         """What the answer tells about the call: its class, and who serves it once that is sure."""
-        told = [
-            (b"x-headway-class", self.decision.lane.encode()),
-            (b"x-headway-class-reason", self.decision.reason.encode()),
-        ]
+        told = class_headers(self.decision)
         if self.route is not None:
             told += [
                 (b"x-headway-target", self.route.target.encode()),
@@ -209,6 +206,14 @@ class Call:
                 self.timing,
             )
         )
+
+
+def class_headers(decision: Decision) -> RawHeaders:
+    """What every answer tells about the class of its call."""
+    return [
+        (b"x-headway-class", decision.lane.encode()),
+        (b"x-headway-class-reason", decision.reason.encode()),
+    ]
 
 
 def _text(header: bytes | None) -> str | None:

@@ -7,14 +7,15 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.api.auth import CALLER
 from gateway.api.body import read_body
-from gateway.api.calls import Call, CallParts
-from gateway.api.errors import status_of
+from gateway.api.calls import Call, CallParts, class_headers
+from gateway.api.errors import RawHeaders, status_of
 from gateway.api.middleware import EXTRA_HEADERS, REQUEST_ID
 from gateway.api.plain import answer_plain
 from gateway.api.presence import ClientPresence
 from gateway.api.streaming import answer_stream
-from gateway.core.errors import ClientGone
+from gateway.core.errors import ClientError, ClientGone
 from gateway.metering.record import CallStatus
+from gateway.routing.classifier import CallFacts
 from gateway.schemas.requests import ModelRequest
 
 _GONE = 499
@@ -37,10 +38,21 @@ class Inference:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one call."""
-        body = await read_body(scope, receive, self._limit)
-        request = self._parse(body)
+        try:
+            request = self._parse(await read_body(scope, receive, self._limit))
+        except ClientError:
+            scope[EXTRA_HEADERS] = self._class_without_body(scope)
+            raise
         call = Call(self._parts, scope[CALLER], self.path, request, scope[REQUEST_ID])
         await _serve(call, scope, receive, send)
+
+    def _class_without_body(self, scope: Scope) -> RawHeaders:
+        """The class of a call whose body tells nothing."""
+        caller = scope[CALLER]
+        facts = CallFacts(
+            self.path, "", dict(scope["headers"]), {}, 1, caller.key_id, caller.tenant
+        )
+        return class_headers(self._parts.classifier.classify(facts, caller.ceiling))
 
 
 async def _serve(call: Call, scope: Scope, receive: Receive, send: Send) -> None:

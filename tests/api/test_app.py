@@ -55,6 +55,8 @@ def test_answer_headers(upstream: ScriptedUpstream) -> None:
         assert headers["x-headway-attempts"] == "1"
         refused = gateway.post("/v1/chat/completions", {**chat_body(), "model": "no"})
         assert refused.headers["x-headway-class"] == "interactive"
+        broken = gateway.post("/v1/chat/completions", [], x_headway_class="elastic")
+        assert (broken.status_code, broken.headers["x-headway-class"]) == (400, "elastic")
 
 
 async def test_async_client_on_every_endpoint(upstream: ScriptedUpstream) -> None:

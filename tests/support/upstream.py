@@ -154,8 +154,19 @@ class ScriptedUpstream:
         while True:
             if self.accept_delay:
                 await asyncio.sleep(self.accept_delay)
-            sock, _ = await self._loop.sock_accept(listener)
+            sock = await self._next_socket(listener)
             await self._loop.connect_accepted_socket(lambda: Connection(self), sock)
+
+    async def _next_socket(self, listener: socket.socket) -> socket.socket:
+        """The next connection; one that came in the moment of being called off is closed."""
+        accepting = asyncio.ensure_future(self._loop.sock_accept(listener))
+        try:
+            return (await asyncio.shield(accepting))[0]
+        except asyncio.CancelledError:
+            accepting.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                (await accepting)[0].close()
+            raise
 
     async def _unlisten(self) -> None:
         if self._accepting is not None:
