@@ -98,6 +98,12 @@ class Settings(BaseSettings):
         default="", description="test only: faults of the bundled worker, such as nan_row"
     )
 
+    @field_validator("data_dir")
+    @classmethod
+    def _absolute(cls, value: Path) -> Path:
+        """One place, whatever directory a child process works in."""
+        return value.expanduser().absolute()
+
     @field_validator("api_key", "redis_url")
     @classmethod
     def _not_empty(cls, value: SecretStr | None) -> SecretStr | None:

@@ -37,7 +37,7 @@ class EmbeddedServer:
     """A supervised server on a unix socket, append-only file, never evicting."""
 
     def __init__(self, data_dir: Path, settings: Settings) -> None:
-        self._dir = data_dir / "queue"
+        self._dir = data_dir.absolute() / "queue"  # the server changes its directory
         self._settings = settings
         self._socket = _socket_path(self._dir)
         self._process: subprocess.Popen[bytes] | None = None

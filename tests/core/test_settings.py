@@ -42,6 +42,13 @@ def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "sk-secret" not in repr(load_settings())
 
 
+def test_the_data_directory_is_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A relative one counts from where the command was given; ``~`` is the home directory."""
+    monkeypatch.chdir(tmp_path)
+    assert load_settings(data_dir=Path("d")).data_dir == tmp_path / "d"
+    assert load_settings(data_dir=Path("~/d")).data_dir == Path.home() / "d"
+
+
 def _url(settings: Settings) -> str | None:
     return settings.redis_url.get_secret_value() if settings.redis_url else None
 

@@ -144,6 +144,17 @@ def test_a_deep_directory_gets_a_short_socket(tmp_path: Path) -> None:
         server.stop()
 
 
+def test_a_relative_directory_is_where_the_command_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server works in a directory of its own; its files are in the one that was meant."""
+    monkeypatch.chdir(tmp_path)
+    server = server_in(Path("here"))
+    server.start()
+    server.stop()
+    assert (tmp_path / "here" / "queue" / "server.log").exists()
+
+
 def test_a_server_that_cannot_start_is_a_sentence(tmp_path: Path) -> None:
     """The log is named, and the directory is free again."""
     settings = Settings(data_dir=tmp_path, server_maxmemory="nonsense")
