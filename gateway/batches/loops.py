@@ -4,6 +4,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from gateway.core.errors import HeadwayError
+
 log = logging.getLogger(__name__)
 
 _ERROR_PAUSE = 1.0
@@ -21,6 +23,9 @@ async def keep_doing(
         found: object = None
         try:
             found = await step()
+        except HeadwayError as error:
+            log.warning("%s waits: %s", name, error.message)
+            await asyncio.sleep(_ERROR_PAUSE)
         except Exception:
             log.exception("%s waits", name)
             await asyncio.sleep(_ERROR_PAUSE)

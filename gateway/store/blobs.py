@@ -5,19 +5,24 @@ refused. A blob is written whole or not at all, and never changed afterwards.
 """
 
 import asyncio
+import contextlib
+import errno
 import hashlib
 import os
 import re
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, ParamSpec, Protocol, TypeVar
 
 from gateway.core.clock import Clock
-from gateway.core.errors import NotFound
+from gateway.core.errors import NotFound, StoreFull
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _TEMPORARY = "tmp"
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class BlobWriter(Protocol):
@@ -36,7 +41,7 @@ class BlobWriter(Protocol):
 
 
 class BlobStore(Protocol):
-    """Where blobs lie. Reads of a missing blob raise NotFound."""
+    """Where blobs lie. Reads of a missing blob raise NotFound, writes without room StoreFull."""
 
     async def put(self, name: str, data: bytes) -> None:
         """Write a small blob durably, replacing one of that name as a whole."""
@@ -80,16 +85,16 @@ class LocalBlobs:
 
     async def put(self, name: str, data: bytes) -> None:
         """Write a small blob durably."""
-        await asyncio.to_thread(self._put, self.path(name), data)
+        await _writing(self._put, self.path(name), data)
 
     async def create(self, name: str) -> "LocalWriter":
         """Start a blob of any size."""
         path = self.path(name)
-        return LocalWriter(await asyncio.to_thread(self._temporary), path)
+        return LocalWriter(await _writing(self._temporary), path)
 
     async def copy(self, source: str, target: str) -> None:
         """A hard link: the bytes stay until the last name is gone."""
-        await asyncio.to_thread(self._copy, self.path(source), self.path(target))
+        await _writing(self._copy, self.path(source), self.path(target))
 
     async def read(self, name: str) -> bytes:
         """A small blob, whole."""
@@ -160,11 +165,11 @@ class LocalWriter:
 
     async def write(self, data: bytes) -> None:
         """Append ``data``."""
-        await asyncio.to_thread(self._write, data)
+        await _writing(self._write, data)
 
     async def finish(self) -> str:
         """fsync, rename, fsync of the directory."""
-        await asyncio.to_thread(self._finish)
+        await _writing(self._finish)
         return self._digest.hexdigest()
 
     async def abort(self) -> None:
@@ -189,8 +194,19 @@ class LocalWriter:
 
     def _abort(self) -> None:
         if self._file is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):  # what it still holds is not wanted
+                self._file.close()
         self._temporary.unlink(missing_ok=True)
+
+
+async def _writing(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run ``work`` in a thread. Raises StoreFull when there is no room."""
+    try:
+        return await asyncio.to_thread(work, *args, **kwargs)
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise StoreFull("The gateway's disk is full.", retry_after=30) from error
+        raise
 
 
 def sync_folder(folder: Path) -> None:

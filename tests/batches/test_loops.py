@@ -6,6 +6,7 @@ import logging
 import pytest
 
 from gateway.batches.loops import keep_doing
+from gateway.core.errors import StoreFull
 
 
 async def test_busy_work_is_not_interrupted_by_pauses() -> None:
@@ -26,10 +27,11 @@ async def test_busy_work_is_not_interrupted_by_pauses() -> None:
     assert steps == 100
 
 
+@pytest.mark.parametrize("fault", [RuntimeError("once"), StoreFull("once")])
 async def test_a_fault_is_told_and_is_no_end(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, fault: Exception
 ) -> None:
-    """The next step is taken after a pause."""
+    """The next step is taken after a pause; a known fault is one line."""
     monkeypatch.setattr("gateway.batches.loops._ERROR_PAUSE", 0.0)
     again = asyncio.Event()
     steps = 0
@@ -38,10 +40,10 @@ async def test_a_fault_is_told_and_is_no_end(
         nonlocal steps
         steps += 1
         if steps == 1:
-            raise RuntimeError("once")
+            raise fault
         again.set()
 
-    with caplog.at_level(logging.ERROR):
+    with caplog.at_level(logging.WARNING):
         work = asyncio.create_task(keep_doing(step, "sweeping", every=0))
         async with asyncio.timeout(5):
             await again.wait()

@@ -2,12 +2,14 @@
 
 import hashlib
 import os
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gateway.core.clock import SystemClock
-from gateway.core.errors import NotFound
+from gateway.core.errors import NotFound, StoreFull
 from gateway.store.blobs import LocalBlobs
 
 
@@ -112,3 +114,29 @@ async def test_sweep_removes_only_old_leftovers(blobs: LocalBlobs) -> None:
     await young.finish()
     assert await blobs.read("young") == b"x"
     await old.abort()
+
+
+@pytest.fixture
+def small_disk() -> Iterator[None]:
+    """No file may grow over 64 KB, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+async def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path, small_disk: None) -> None:
+    """Whole or not at all: there is neither a blob nor a rest of it, and small ones still go."""
+    blobs = LocalBlobs(tmp_path)
+    writer = await blobs.create("files/a/data")
+    with pytest.raises(StoreFull, match="disk is full"):
+        await writer.write(bytes(200_000))
+    await writer.abort()
+    with pytest.raises(StoreFull):
+        await blobs.put("files/b/data", bytes(200_000))
+    assert _files_in(tmp_path) == []
+    await blobs.put("files/c/data", b"small")
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
