@@ -7,7 +7,7 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import torch
@@ -142,8 +142,10 @@ class _Server(uvicorn.Server):
         self.should_exit = True
         self.force_exit = True
 
-    def install_signal_handlers(self) -> None:
-        """Ours are installed already."""
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Nothing: ours are installed already."""
+        yield
 
 
 def _listen(host: str, port: int) -> socket.socket:

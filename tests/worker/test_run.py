@@ -24,7 +24,7 @@ run_worker(options(port={port}, request_log=Path({log!r})))
 
 
 def test_it_serves_notes_and_stops(tmp_path: Path) -> None:
-    """Answers over HTTP, one log line per finished request, gone soon after SIGTERM."""
+    """Answers over HTTP, one log line per finished request, gone at SIGTERM even mid-stream."""
     port, log = free_port(), tmp_path / "requests.jsonl"
     code = START.format(port=port, log=str(log))
     process = subprocess.Popen([sys.executable, "-c", code])
@@ -33,13 +33,18 @@ def test_it_serves_notes_and_stops(tmp_path: Path) -> None:
             _wait(client)
             body, headers = prompt_body("a"), {"x-request-id": "req_7"}
             answer = client.post("/v1/completions", json=body, headers=headers).json()
-        assert answer["model"] == MODEL
-        entry = json.loads(log.read_text())
-        assert (entry["id"], entry["prompt_tokens"]) == ("req_7", 1)
-        assert entry["completion_tokens"] == answer["usage"]["completion_tokens"]
+            assert answer["model"] == MODEL
+            entry = json.loads(log.read_text())
+            assert (entry["id"], entry["prompt_tokens"]) == ("req_7", 1)
+            assert entry["completion_tokens"] == answer["usage"]["completion_tokens"]
+            long = {**body, "stream": True, "max_tokens": 480, "n": 8, "ignore_eos": True}
+            with client.stream("POST", "/v1/completions", json=long) as stream:
+                next(stream.iter_lines())
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(10) == 0
     finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(10)
+        process.kill()
+        process.wait()
 
 
 def test_a_taken_port_is_said_in_a_sentence() -> None:
