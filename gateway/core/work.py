@@ -16,6 +16,7 @@ class SegmentSpec:
 
     ``tokens`` is the estimate of each row (prompt + expected output), in dispatch order, as
     4-byte little-endian unsigned integers. ``window_ms`` counts from the server's now.
+    No row is leased before ``delay_ms`` have passed.
     ``input_ref`` and ``index_ref`` are blob names.
     """
 
@@ -30,6 +31,7 @@ class SegmentSpec:
     endpoint: str
     weight: float = 1.0
     priority: int = 0
+    delay_ms: int = 0
 
     @property
     def rows(self) -> int:

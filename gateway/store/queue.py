@@ -58,6 +58,7 @@ class QueueClient(QueueSettlement, QueueViews):
             total,
             spec.tokens,
             int(shard in self._listed),
+            spec.delay_ms,
         )
         return int(answer)
 

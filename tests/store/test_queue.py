@@ -100,6 +100,21 @@ async def test_a_segment_with_only_a_later_retry_is_not_lost(queue: QueueClient)
     assert again.runs[0].rows[0].error_tries == 1
 
 
+async def test_a_delayed_segment_waits_for_its_time(queue: QueueClient) -> None:
+    """QUE-06: nothing of it is leased before; the tick after it brings all rows, once."""
+    await queue.enqueue(SHARD, segment("a.0", 2, delay_ms=80))
+    assert await queue.lease(SHARD, "w", 4, 10**9, 60_000) is None
+    assert (await queue.tick(SHARD, 10)).promoted == 0
+    assert await queue.audit(SHARD) == []
+    assert (await queue.stats(SHARD))["later"] == 1
+    await asyncio.sleep(0.1)
+    assert (await queue.tick(SHARD, 10)).promoted == 1
+    lease = await queue.lease(SHARD, "w", 4, 10**9, 60_000)
+    assert lease is not None
+    assert held(lease) == [("a.0", 0), ("a.0", 1)]
+    assert (await queue.tick(SHARD, 10)).promoted == 0
+
+
 async def test_an_extended_lease_is_kept(queue: QueueClient) -> None:
     """QUE-02: work longer than the lease stays where it is while it is extended."""
     await queue.enqueue(SHARD, segment("a.0", 2))

@@ -18,6 +18,7 @@ def segment(
     weight: float = 1.0,
     tokens: int | Iterable[int] = 100,
     window_ms: int = 3_600_000,
+    delay_ms: int = 0,
 ) -> SegmentSpec:
     """A segment of ``rows`` rows for model ``m``."""
     costs = [tokens] * rows if isinstance(tokens, int) else list(tokens)
@@ -32,6 +33,7 @@ def segment(
         index_ref="jobs/j/index-0",
         endpoint="/v1/chat/completions",
         weight=weight,
+        delay_ms=delay_ms,
     )
 
 
