@@ -10,13 +10,13 @@ import logging
 
 from gateway.batches.lines import CANCELLED, EXPIRED
 from gateway.batches.loops import keep_doing
-from gateway.batches.outputs import ClosedSegment, write_lines
+from gateway.batches.outputs import ClosedSegment, LineNames, write_lines
 from gateway.batches.publish import Publisher
 from gateway.core.clock import Clock
 from gateway.core.work import FinishClaim, SegmentStatus
 from gateway.schemas.batch import BatchStatus
 from gateway.store.batch_record import BatchRecord, Change, SegmentEnd
-from gateway.store.batches import BatchStore, index_name, input_name, lines_name
+from gateway.store.batches import BatchStore, index_name, input_name, lines_name, table_name
 from gateway.store.blobs import LocalBlobs
 from gateway.store.queue import QueueClient
 
@@ -97,8 +97,12 @@ class Finalizer:
             refs=refs,
             code=_CODES.get(view.closing, EXPIRED),
         )
-        output, error = lines_name(claim.segment, "output"), lines_name(claim.segment, "error")
-        written = await write_lines(self._blobs, closed, output, error)
+        names = LineNames(
+            lines_name(claim.segment, "output"),
+            lines_name(claim.segment, "error"),
+            table_name(claim.segment),
+        )
+        written = await write_lines(self._blobs, closed, names)
         end = SegmentEnd(written.output, written.error, view.closing, view.usage)
         await self._batches.close_segment(record.id, claim.segment, end)
         return await self._batches.load(record.id)

@@ -1,7 +1,6 @@
 """The lines of a closed segment: results from the part files, and a line for each row not run."""
 
 import asyncio
-import struct
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -12,11 +11,11 @@ import orjson
 
 from gateway.batches.lines import unexecuted_line
 from gateway.batches.ordering import ROW
+from gateway.batches.table import REF, LineTable
 from gateway.store.blobs import BlobWriter, LocalBlobs
 from gateway.store.parts import PartReader
 
 _LINES_AT_ONCE = 256
-_REF = struct.Struct("<IQI")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +44,26 @@ class Written:
     error: int
 
 
-async def write_lines(
-    blobs: LocalBlobs, closed: ClosedSegment, output_name: str, error_name: str
-) -> Written:
-    """Write the two files; one without lines is not made. Raises NotFound when a part is gone."""
-    files = {True: _Lines(blobs, output_name), False: _Lines(blobs, error_name)}
+@dataclass(frozen=True, slots=True)
+class LineNames:
+    """Blob names of the two files of a segment and of the table of its rows."""
+
+    output: str
+    error: str
+    table: str
+
+
+async def write_lines(blobs: LocalBlobs, closed: ClosedSegment, names: LineNames) -> Written:
+    """Write the two files and the table; a file without lines is not made.
+
+    Raises NotFound when a part is gone.
+    """
+    files = {True: _Lines(blobs, names.output), False: _Lines(blobs, names.error)}
+    table = LineTable(len(closed.index) // ROW.size)
     with ExitStack() as stack:
         reader = PartReader(blobs.root, closed.job)
         stack.callback(reader.close)
-        lines = _lines(closed, reader)
+        lines = _lines(closed, reader, table)
         try:
             while some := await asyncio.to_thread(lambda: list(islice(lines, _LINES_AT_ONCE))):
                 for ok, file in files.items():
@@ -63,6 +73,7 @@ async def write_lines(
         finally:
             for file in files.values():
                 await file.abort()
+    await blobs.put(names.table, table.packed())
     return Written(files[True].count, files[False].count)
 
 
@@ -92,18 +103,27 @@ class _Lines:
             await self._writer.abort()
 
 
-def _lines(closed: ClosedSegment, reader: PartReader) -> Iterator[tuple[bool, bytes]]:
+def _lines(
+    closed: ClosedSegment, reader: PartReader, table: LineTable
+) -> Iterator[tuple[bool, bytes]]:
     """(belongs to the output file, line) of every row once, in the order of the input."""
+    for place, good, line in _rows(closed, reader):
+        table.add(place, line, good=good)
+        yield good, line
+
+
+def _rows(closed: ClosedSegment, reader: PartReader) -> Iterator[tuple[int, bool, bytes]]:
     rows = list(ROW.iter_unpack(closed.index))
     with closed.source.open("rb") as source:
         for place in sorted(range(len(rows)), key=lambda at: rows[at][0]):
             if _bit(closed.done, place):
-                ref = _REF.unpack_from(closed.refs, place * _REF.size)
-                yield _bit(closed.good, place), reader.read(*ref)
+                ref = REF.unpack_from(closed.refs, place * REF.size)
+                yield place, _bit(closed.good, place), reader.read(*ref)
             else:
                 source.seek(rows[place][0])
                 custom_id = orjson.loads(source.read(rows[place][1]))["custom_id"]
-                yield False, unexecuted_line(closed.segment, place, custom_id, closed.code)
+                line = unexecuted_line(closed.segment, place, custom_id, closed.code)
+                yield place, False, line
 
 
 def _bit(bits: bytes, place: int) -> bool:

@@ -12,6 +12,8 @@ from gateway.api.calls import CallParts, StreamTimes
 from gateway.api.files import file_routes
 from gateway.api.health import Probe
 from gateway.api.metrics import metrics_route
+from gateway.api.results import results_route
+from gateway.batches.results import ResultReader, Waiting
 from gateway.batches.service import BatchService
 from gateway.bootstrap.drain import Drain
 from gateway.bootstrap.observers import Observers
@@ -107,8 +109,11 @@ def _application(
     blobs = LocalBlobs(settings.data_dir)
     files = FileStore(blobs, calls.clock)
     batches = BatchStore(JobCommands(redis), blobs)
-    service = BatchService(batches, files, QueueClient(redis), calls.clock)
+    queue = QueueClient(redis)
+    service = BatchService(batches, files, queue, calls.clock)
     drain: Drain
+    waiting = Waiting(stopping=lambda: drain.draining)
+    results = results_route(ResultReader(batches, blobs, queue, calls.clock, waiting))
 
     async def serving() -> bool:
         return not drain.draining
@@ -118,7 +123,7 @@ def _application(
         Probe("targets", watch.targets, required=True),
         Probe("serving", serving, required=True),
     )
-    routes = (metrics, *file_routes(files, settings), *batch_routes(service, settings))
+    routes = (metrics, *file_routes(files, settings), *batch_routes(service, settings), results)
     drain = Drain(build_app(AppParts(calls, keys, settings.max_body_bytes, probes, routes)))
     return drain
 

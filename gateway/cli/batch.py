@@ -1,5 +1,6 @@
 """``headway batch``: a client of a running gateway."""
 
+import json
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -111,6 +112,31 @@ def download(
         if not file_id:
             raise typer.BadParameter(f"batch {batch_id} ({batch['status']}) has no such file")
         _save(client, file_id, output)
+
+
+@app.command()
+def results(
+    batch_id: str,
+    after: Annotated[str, typer.Option(help="headway_cursor of the last line you have.")] = "",
+    follow: Annotated[bool, typer.Option(help="Stay until the batch has ended.")] = True,
+    base_url: BaseUrl = None,
+    api_key: ApiKey = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Finished lines, as they come; goes on by itself when the gateway was away."""
+    with connect(base_url, api_key, data_dir) as client:
+        answered = time.monotonic()
+        while True:
+            try:
+                for line in client.results(batch_id, after, follow=follow):
+                    typer.echo(line)
+                    after = json.loads(line)["headway_cursor"]
+                    answered = time.monotonic()
+                return
+            except Unavailable:
+                if not follow or time.monotonic() - answered > _AWAY_SECONDS:
+                    raise
+            time.sleep(_POLL_SECONDS)
 
 
 def _upload(client: ApiClient, file: Path) -> dict[str, Any]:

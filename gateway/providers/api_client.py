@@ -67,6 +67,22 @@ class ApiClient:
         """Ask for a batch to be cancelled."""
         return self._json("POST", f"/batches/{batch_id}/cancel")
 
+    def results(self, batch_id: str, after: str, *, follow: bool) -> Iterator[str]:
+        """Finished lines behind a cursor as they come, without the signs of life.
+
+        Raises Unavailable when the answer breaks off: there is more behind the last line.
+        """
+        url = f"{self._base_url}/batches/{batch_id}/results"
+        query: dict[str, str | int] = {"after": after, "follow": int(follow)}
+        try:
+            with self._client.stream("GET", url, params=query) as answer:
+                if answer.is_error:
+                    answer.read()
+                    raise _failure(answer)
+                yield from (line.decode() for line in _lines(answer.iter_bytes()) if line)
+        except httpx.TransportError as error:
+            raise self._away() from error
+
     def download(self, file_id: str) -> Iterator[bytes]:
         """The content of a file, piece by piece."""
         url = f"{self._base_url}/files/{file_id}/content"
@@ -115,11 +131,21 @@ class _Counted:
         return self._source.fileno()
 
 
+def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Lines end at LF only; what comes behind the last LF is no line."""
+    rest = b""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from lines
+
+
 def _failure(answer: httpx.Response) -> HeadwayError:
     try:
         error = answer.json()["error"]
         message, param, code = error["message"], error.get("param"), error.get("code")
     except (ValueError, KeyError, TypeError):
         message, param, code = f"The gateway answered {answer.status_code}.", None, None
+    if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE:
+        return Unavailable(message, code=code)
     kind = ClientError if answer.is_client_error else HeadwayError
     return kind(message, param=param, code=code)

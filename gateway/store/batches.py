@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from gateway.core.errors import NotFound
+from gateway.core.errors import NotFound, StoreUnavailable
 from gateway.schemas.batch import BatchStatus
 from gateway.store.batch_record import (
     BatchFacts,
@@ -54,8 +54,13 @@ class BatchStore:
         return BatchRecord.from_fields(fields)
 
     async def get(self, tenant: str, batch_id: str) -> BatchRecord:
-        """The record. Raises NotFound for unknown and foreign ids."""
+        """The record. Raises NotFound for unknown and foreign ids.
+
+        A batch that is on disk and not in Redis is about to be put back: StoreUnavailable.
+        """
         record = await self.load(batch_id) if _is_id(batch_id) else None
+        if record is None and _is_id(batch_id) and await self._is_on_disk(batch_id, tenant):
+            raise StoreUnavailable("The batch is being put back into the queue.", retry_after=2)
         if record is None or record.facts.tenant != tenant:
             raise NotFound(f"No such Batch object: {batch_id[:64]}", param="id")
         return record
@@ -159,9 +164,8 @@ class BatchStore:
 
     async def put_back(self, batch_id: str) -> BatchRecord | None:
         """Restore what Redis lost; a batch that had not ended is validated and run again."""
-        try:
-            facts = BatchFacts.from_json(await self._blobs.read(_name(batch_id, "manifest.json")))
-        except NotFound:
+        facts = await self._manifest(batch_id)
+        if facts is None:
             return None
         final = await self._final_fields(batch_id)
         fields = final or first_fields(facts) | await self._cancel_fields(batch_id)
@@ -169,6 +173,16 @@ class BatchStore:
         if not final:
             await self.ask_intake(facts)
         return BatchRecord.from_fields(fields)
+
+    async def _manifest(self, batch_id: str) -> BatchFacts | None:
+        try:
+            return BatchFacts.from_json(await self._blobs.read(_name(batch_id, "manifest.json")))
+        except NotFound:
+            return None
+
+    async def _is_on_disk(self, batch_id: str, tenant: str) -> bool:
+        facts = await self._manifest(batch_id)
+        return facts is not None and facts.tenant == tenant
 
     async def _final_fields(self, batch_id: str) -> dict[str, str]:
         try:
@@ -205,6 +219,12 @@ def lines_name(segment: str, kind: str) -> str:
     """Blob name of the lines of a closed segment; ``kind`` is ``output`` or ``error``."""
     batch_id, _, place = segment.rpartition(".")
     return _name(batch_id, f"{kind}-{place}.jsonl")
+
+
+def table_name(segment: str) -> str:
+    """Blob name of the table that says where the line of each row of a closed segment lies."""
+    batch_id, _, place = segment.rpartition(".")
+    return _name(batch_id, f"table-{place}")
 
 
 def merged_name(batch_id: str, kind: str) -> str:

@@ -120,5 +120,10 @@ class PartReader:
             os.close(self._open.popitem()[1])
 
 
+def part_name(job: str, number: int) -> str:
+    """Blob name of a part."""
+    return f"jobs/{job}/parts/{number}.jsonl"
+
+
 def _path(folder: Path, number: int) -> Path:
     return folder / f"{number}.jsonl"

@@ -25,6 +25,7 @@ _FIELDS = (
     "deadline",
     "closing",
 )
+_REF_BYTES = 16
 _METERED = ("requests", "failed", "prompt", "completion", "cached", "reasoning")
 
 
@@ -74,6 +75,21 @@ class QueueViews:
         done = await self._redis.execute_command("GET", shard_key(shard, f"d:{segment}"))
         refs = await self._redis.execute_command("GET", shard_key(shard, f"f:{segment}"))
         return done or b"", refs or b""
+
+    async def done(self, shard: str, segment: str) -> bytes:
+        """Bits of the rows that are done, first row highest; short when there are none behind."""
+        bits = await self._redis.execute_command("GET", shard_key(shard, f"d:{segment}"))
+        return bits or b""
+
+    async def refs_of(self, shard: str, segment: str, rows: Sequence[int]) -> bytes:
+        """16-byte references of ascending ``rows``; shorter when the segment was freed."""
+        key = shard_key(shard, f"f:{segment}")
+        first = rows[0]
+        packed = await self._redis.execute_command(
+            "GETRANGE", key, first * _REF_BYTES, (rows[-1] + 1) * _REF_BYTES - 1
+        )
+        places = ((row - first) * _REF_BYTES for row in rows)
+        return b"".join(packed[at : at + _REF_BYTES] for at in places)
 
     async def good(self, shard: str, segment: str) -> bytes:
         """Bits of the rows that are done and good, in the order of ``refs``."""

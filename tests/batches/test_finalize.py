@@ -130,13 +130,17 @@ async def test_odd_separators_go_through(plane: BatchPlane) -> None:
 
 
 async def test_work_files_go_and_state_stays(plane: BatchPlane) -> None:
-    """After the end only manifest and state are kept; the batch reads the same without Redis."""
+    """Manifest, state and table of lines are kept; the batch reads the same without Redis."""
     batch_id = await plane.start(chat_line("1", "x"))
     await plane.run(1)
     await plane.finish()
     batch = await plane.get(batch_id)
     names = await plane.blobs.list(f"jobs/{batch_id}/")
-    assert [name.rpartition("/")[2] for name in names] == ["manifest.json", "state.json"]
+    assert [name.rpartition("/")[2] for name in names] == [
+        "manifest.json",
+        "state.json",
+        "table-0",
+    ]
     await plane.store.execute_command("FLUSHALL")
     assert await plane.get(batch_id) == batch
 

@@ -7,10 +7,13 @@ import orjson
 import pytest
 
 from gateway.batches.ordering import IndexRow, packed
-from gateway.batches.outputs import ClosedSegment, write_lines
+from gateway.batches.outputs import ClosedSegment, LineNames, write_lines
+from gateway.batches.table import refs
 from gateway.core.errors import NotFound
 from gateway.store.blobs import LocalBlobs
 from gateway.store.parts import PartFiles
+
+NAMES = LineNames("jobs/j/o", "jobs/j/e", "jobs/j/t")
 
 
 async def _segment(blobs: LocalBlobs, rows: int, done: set[int], bad: set[int]) -> ClosedSegment:
@@ -36,20 +39,23 @@ async def test_each_row_once_in_input_order(tmp_path: Path) -> None:
     """Dispatch order is not file order; bad and missing rows go to the error file."""
     blobs = LocalBlobs(tmp_path)
     closed = await _segment(blobs, 10, done=set(range(8)), bad={3})
-    written = await write_lines(blobs, closed, "jobs/j/o", "jobs/j/e")
+    written = await write_lines(blobs, closed, NAMES)
     assert (written.output, written.error) == (7, 3)
     output = (await blobs.read("jobs/j/o")).decode().splitlines()
     assert output == [f"line {n}" for n in (2, 3, 4, 5, 7, 8, 9)]
     error = (await blobs.read("jobs/j/e")).decode().splitlines()
     assert [orjson.loads(line)["custom_id"] for line in error[:2]] == ["c0", "c1"]
     assert error[2] == "line 6"
+    (*_, last) = refs((await blobs.read("jobs/j/t"))[16:])
+    [line] = await blobs.read_ranges("jobs/j/e", [(last.offset, last.length)])
+    assert (last.part, orjson.loads(line)["custom_id"]) == (1, "c0")
 
 
 async def test_a_file_without_lines_is_not_made(tmp_path: Path) -> None:
     """No row failed: no error file."""
     blobs = LocalBlobs(tmp_path)
     closed = await _segment(blobs, 3, done={0, 1, 2}, bad=set())
-    await write_lines(blobs, closed, "jobs/j/o", "jobs/j/e")
+    await write_lines(blobs, closed, NAMES)
     assert await blobs.size("jobs/j/e") is None
 
 
@@ -59,5 +65,5 @@ async def test_a_missing_part_writes_nothing(tmp_path: Path) -> None:
     closed = await _segment(blobs, 3, done={0, 1, 2}, bad=set())
     await blobs.delete("jobs/j/parts/")
     with pytest.raises(NotFound):
-        await write_lines(blobs, closed, "jobs/j/o", "jobs/j/e")
+        await write_lines(blobs, closed, NAMES)
     assert await blobs.size("jobs/j/o") is None

@@ -69,3 +69,15 @@ def test_a_faulty_file_fails_with_its_lines(running: RunningHeadway, tmp_path: P
     code, _, told = _run(running, "submit", str(path), "--wait")
     assert code == 2
     assert "line 1" in told
+
+
+def test_results_are_printed_as_they_come(running: RunningHeadway, tmp_path: Path) -> None:
+    """Good and bad lines, to the end; behind a cursor only the rest."""
+    batch_id = _run(running, "submit", _input(tmp_path, "a", "b", "bad"))[1].strip()
+    code, shown, told = _run(running, "results", batch_id)
+    assert code == 0, told
+    lines = [json.loads(line) for line in shown.splitlines()]
+    assert ids(lines) == ["0", "1", "2"]
+    after = lines[0]["headway_cursor"]
+    rest = _run(running, "results", batch_id, "--no-follow", "--after", after)[1]
+    assert ids(map(json.loads, rest.splitlines())) == ids(lines[1:])

@@ -1,6 +1,10 @@
 """The command line's client."""
 
+import contextlib
+import http.server
 import json
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +13,28 @@ from gateway.core.errors import ClientError, HeadwayError, Unavailable
 from gateway.providers.api_client import ApiClient
 from tests.support.scripts import answer, error
 from tests.support.upstream import ScriptedUpstream
+
+
+@contextlib.contextmanager
+def served_bytes(content: bytes) -> Iterator[str]:
+    """A base URL where every GET is answered with ``content``."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    server.server_close()
+    thread.join()
 
 
 def test_an_upload_tells_how_far_it_is(upstream: ScriptedUpstream, tmp_path: Path) -> None:
@@ -41,6 +67,21 @@ def test_nobody_there_is_told(upstream: ScriptedUpstream) -> None:
     upstream.stop()
     with ApiClient(url, "hw-k") as client, pytest.raises(Unavailable, match="headway serve"):
         client.batch("batch_1")
+
+
+def test_results_are_lines() -> None:
+    """Split at LF alone, without the empty ones and without a half one."""
+    content = b'{"a": "\xe2\x80\xa8"}\n\n{"b": 1}\n{"half'
+    with served_bytes(content) as base, ApiClient(base, "hw-k") as client:
+        found = list(client.results("batch_1", "AQ", follow=True))
+    assert found == ['{"a": "\u2028"}', '{"b": 1}']
+
+
+def test_a_503_is_a_gateway_that_is_away(upstream: ScriptedUpstream) -> None:
+    """It may be asked again."""
+    upstream.enqueue(error(503, "later"))
+    with ApiClient(upstream.url, "hw-k") as client, pytest.raises(Unavailable, match="later"):
+        client.cancel("batch_1")
 
 
 def test_a_batch_is_created_as_asked(upstream: ScriptedUpstream) -> None:

@@ -15,11 +15,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gateway.api.batches import batch_routes
 from gateway.api.files import file_routes
 from gateway.api.middleware import Errors
+from gateway.api.results import results_route
 from gateway.batches.finalize import Finalizer
 from gateway.batches.intake import Intake
 from gateway.batches.lines import http_error_line, success_line
 from gateway.batches.publish import Publisher
 from gateway.batches.reconcile import Reconciler
+from gateway.batches.results import ResultReader, Waiting
 from gateway.batches.rows import BatchRow, RowSource
 from gateway.batches.service import BatchService
 from gateway.core.clock import SystemClock
@@ -80,7 +82,10 @@ class BatchPlane:
         self.reconciler = Reconciler(self.batches, self.queue)
         self.source = RowSource(self.blobs)
         self.parts = PartFiles(self.root)
+        waiting = Waiting(poll=0.02, keep_alive=0.3)
+        self.results = ResultReader(self.batches, self.blobs, self.queue, self.clock, waiting)
         routes = [
+            results_route(self.results),
             *file_routes(self.files, self.settings),
             *batch_routes(self.service, self.settings),
         ]
