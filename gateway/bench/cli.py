@@ -1,7 +1,5 @@
 """``headway bench``: the demo, and load for any OpenAI-compatible server."""
 
-import asyncio
-import signal
 from typing import Annotated
 
 import typer
@@ -17,11 +15,11 @@ def demo() -> None:
     """Run the main job on a server of its own and check every figure; 0 when all hold."""
     from gateway.bench.checks import failed
     from gateway.bench.demo import run_demo
+    from gateway.bench.interrupt import run_interruptible
 
     console = Console()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        checks = asyncio.run(run_demo(console))
+        checks = run_interruptible(run_demo(console))
     except KeyboardInterrupt:
         console.print("\nStopped; nothing is left running.")
         raise typer.Exit(INTERRUPTED) from None
@@ -45,11 +43,12 @@ def load(
     max_tokens: Annotated[int, typer.Option(min=1, help="Output tokens of each call.")] = 64,
 ) -> None:
     """Put load on any OpenAI-compatible server and report TTFT, ITL and tokens per second."""
+    from gateway.bench.interrupt import run_interruptible
     from gateway.bench.load import Load, run_load, show_load
 
     wanted = Load(base_url, model, api_key, calls, concurrency, rate, max_tokens)
     try:
-        report = asyncio.run(run_load(wanted))
+        report = run_interruptible(run_load(wanted))
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     show_load(Console(), report)

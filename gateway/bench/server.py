@@ -104,6 +104,6 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(STOP_SECONDS)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+    except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
