@@ -4,7 +4,6 @@ import logging
 
 from gateway.batches.loops import keep_doing
 from gateway.batches.service import stop_segments
-from gateway.schemas.batch import BatchStatus
 from gateway.store.batch_record import BatchRecord
 from gateway.store.batches import BatchStore
 from gateway.store.keys import shard_of
@@ -53,7 +52,7 @@ class Reconciler:
                 await self._batches.save_final(batch_id)
             return True
         await stop_segments(record, self._queue)
-        if record.status is not BatchStatus.VALIDATING and await self._lost_segment(record):
+        if not record.segments or await self._lost_segment(record):
             await self._batches.ask_intake(record.facts)
         return False
 

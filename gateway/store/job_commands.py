@@ -54,9 +54,12 @@ class JobCommands:
         return await self.held_key(tenant, key) or claim
 
     async def add(self, batch_id: str, tenant: str, fields: Mapping[str, str]) -> None:
-        """Write the record unless it is there, and list it."""
-        await self._add.run(self._redis, [_job_key(batch_id)], *_flat(fields))
+        """List the batch and write its record unless it is there.
+
+        In this order: a record is what tells that nothing is left to put back.
+        """
         await self._do("ZADD", _tenant_key(tenant), 0, batch_id)
+        await self._add.run(self._redis, [_job_key(batch_id)], *_flat(fields))
 
     async def exists(self, batch_id: str) -> bool:
         """Whether there is a record."""
@@ -87,8 +90,8 @@ class JobCommands:
         return _text(await self._move.run(self._redis, [key], states, str(to), *_flat(fields)))
 
     async def ask_intake(self, batch_id: str, at_ms: int) -> None:
-        """Make the batch claimable from ``at_ms`` on."""
-        await self._do("ZADD", _INTAKE, at_ms, batch_id)
+        """Make the batch claimable from ``at_ms`` on, unless it is or is claimed."""
+        await self._do("ZADD", _INTAKE, "NX", at_ms, batch_id)
 
     async def claim_intake(self, ttl_ms: int, held: str = "") -> str | None:
         """Claim the batch that waited longest, or hold on to ``held``."""

@@ -1,5 +1,7 @@
 """What Redis lost is put back from disk."""
 
+import orjson
+
 from gateway.store.keys import shard_of
 from tests.support.batch import chat_line
 from tests.support.batch_plane import BatchPlane
@@ -33,6 +35,29 @@ async def test_a_manifest_without_a_record(plane: BatchPlane) -> None:
     await plane.reconciler.step()
     assert (await plane.get(batch_id))["status"] == "validating"
     assert await plane.reconciler.step() == 0
+
+
+async def test_a_record_that_nobody_was_asked_to_validate(plane: BatchPlane) -> None:
+    """A gateway that died between record and intake: the batch is validated all the same."""
+    content = orjson.dumps(chat_line("1", "x"))
+    for cancelled in (False, True):
+        batch_id = (await plane.create(await plane.upload(content)))["id"]
+        if cancelled:
+            await plane.a.post(f"/v1/batches/{batch_id}/cancel")
+        await plane.store.execute_command("DEL", "gw:{sys}:intake")
+        assert not await plane.intake.step()
+        await plane.reconciler.step()
+        assert await plane.intake.step()
+        expected = "cancelled" if cancelled else "in_progress"
+        assert (await plane.get(batch_id))["status"] == expected
+
+
+async def test_a_running_validation_is_left_alone(plane: BatchPlane) -> None:
+    """The reconciler takes no claim away from a dispatcher that is at work."""
+    await plane.create(await plane.upload(orjson.dumps(chat_line("1", "x"))))
+    assert await plane.batches.claim_intake(60_000) is not None
+    await plane.reconciler.step()
+    assert await plane.batches.claim_intake(60_000) is None
 
 
 async def test_an_accepted_cancel_survives(plane: BatchPlane) -> None:
