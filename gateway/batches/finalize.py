@@ -7,6 +7,7 @@ doing any step twice, here or in another dispatcher, gives the same files and ne
 """
 
 import logging
+from dataclasses import dataclass
 
 from gateway.batches.lines import CANCELLED, EXPIRED
 from gateway.batches.loops import keep_doing
@@ -22,14 +23,21 @@ from gateway.store.queue import QueueClient
 
 log = logging.getLogger(__name__)
 
-CLAIM_MS = 30_000
 _POLL_SECONDS = 0.2
 _TERMINAL = frozenset({SegmentStatus.COMPLETED, SegmentStatus.CANCELLED, SegmentStatus.EXPIRED})
 _CODES = {SegmentStatus.CANCELLED: CANCELLED, SegmentStatus.EXPIRED: EXPIRED}
 
 
+@dataclass(frozen=True, slots=True)
+class Finisher:
+    """A process that finalises, and how long each of its claims lasts."""
+
+    name: str
+    claim_ms: int = 30_000
+
+
 class Finalizer:
-    """Claims closed segments of all shards. ``owner`` names this process."""
+    """Claims closed segments of all shards."""
 
     def __init__(
         self,
@@ -37,14 +45,14 @@ class Finalizer:
         blobs: LocalBlobs,
         queue: QueueClient,
         publisher: Publisher,
-        owner: str,
+        finisher: Finisher,
         clock: Clock,
     ) -> None:
         self._batches = batches
         self._blobs = blobs
         self._queue = queue
         self._publisher = publisher
-        self._owner = owner
+        self._finisher = finisher
         self._clock = clock
 
     async def run(self) -> None:
@@ -55,7 +63,9 @@ class Finalizer:
         """Take one closed segment of each shard as far as it goes; False when there was none."""
         found = False
         for shard in await self._queue.shards():
-            claim = await self._queue.finish_claim(shard, self._owner, CLAIM_MS)
+            claim = await self._queue.finish_claim(
+                shard, self._finisher.name, self._finisher.claim_ms
+            )
             if claim is not None:
                 found = True
                 await self._take(shard, claim)

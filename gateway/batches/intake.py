@@ -1,6 +1,6 @@
 """From ``validating`` to ``in_progress`` or ``failed``: done by dispatchers, one at a time each.
 
-A claim in Redis lasts a minute and is held on to while the child process works. When a
+A claim in Redis lasts as long as a lease and is held on to while the child process works. When a
 dispatcher dies another claims the batch again and comes to the same result: the file does not
 change, segment names are fixed, and enqueuing a segment twice changes nothing.
 """
@@ -31,13 +31,12 @@ from gateway.store.queue import QueueClient
 
 log = logging.getLogger(__name__)
 
-CLAIM_MS = 60_000
-_HOLD_SECONDS = 15.0
+_HOLDS_PER_CLAIM = 4
 _POLL_SECONDS = 0.2
 
 
 class Intake:
-    """Claims batches that wait for validation and gets them into the queue."""
+    """Claims batches that wait for validation, each for ``claim_ms``, and enqueues them."""
 
     def __init__(
         self,
@@ -46,12 +45,14 @@ class Intake:
         queue: QueueClient,
         models: Collection[str],
         clock: Clock,
+        claim_ms: int = 60_000,
     ) -> None:
         self._batches = batches
         self._blobs = blobs
         self._queue = queue
         self._models = frozenset(models)
         self._clock = clock
+        self._claim_ms = claim_ms
 
     async def run(self) -> None:
         """Take batches until cancelled; a fault of one batch or of the store is no end."""
@@ -59,7 +60,7 @@ class Intake:
 
     async def step(self) -> bool:
         """Take one batch as far as it goes; False when none waits."""
-        batch_id = await self._batches.claim_intake(CLAIM_MS)
+        batch_id = await self._batches.claim_intake(self._claim_ms)
         if batch_id is None:
             return False
         holder = asyncio.create_task(self._hold(batch_id))
@@ -145,9 +146,9 @@ class Intake:
 
     async def _hold(self, batch_id: str) -> None:
         while True:
-            await asyncio.sleep(_HOLD_SECONDS)
+            await asyncio.sleep(self._claim_ms / 1000 / _HOLDS_PER_CLAIM)
             with suppress(HeadwayError):
-                await self._batches.hold_intake(batch_id, CLAIM_MS)
+                await self._batches.hold_intake(batch_id, self._claim_ms)
 
     async def _run_child(self, facts: BatchFacts) -> Summary:
         models = self._models if facts.models is None else self._models & set(facts.models)

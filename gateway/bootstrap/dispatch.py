@@ -10,7 +10,7 @@ from collections.abc import Callable
 import uvloop
 
 from gateway.batches.expiry import Expiry
-from gateway.batches.finalize import Finalizer
+from gateway.batches.finalize import Finalizer, Finisher
 from gateway.batches.intake import Intake
 from gateway.batches.publish import Publisher
 from gateway.batches.reconcile import Reconciler
@@ -114,7 +114,7 @@ class _Process:
         self.keepers: tuple[Runs, ...] = (renewer, settler)
         reaper = Reaper(queue, source, settler, retry, settings.reap_interval_seconds)
         self.others: tuple[Runs, ...] = (reaper, self._shipper)
-        self.others += _batch_loops(policy, redis, blobs, limits.worker, clock)
+        self.others += _batch_loops(policy, redis, blobs, limits, clock)
 
     async def aclose(self) -> None:
         """Ship the last records and close everything, within seconds."""
@@ -141,16 +141,17 @@ def _pools(policy: Policy, make: Callable[[int], Pool]) -> dict[str, Pool]:
 
 
 def _batch_loops(
-    policy: Policy, redis: StoreClient, blobs: LocalBlobs, owner: str, clock: Clock
+    policy: Policy, redis: StoreClient, blobs: LocalBlobs, limits: LeaseLimits, clock: Clock
 ) -> tuple[Runs, ...]:
     """Intake, finalising, reconciling and expiry: what a batch needs besides its rows."""
     queue = QueueClient(redis)
     files = FileStore(blobs, clock)
     batches = BatchStore(JobCommands(redis), blobs)
     publisher = Publisher(batches, files, blobs, clock)
+    finisher = Finisher(limits.worker, limits.ttl_ms)
     return (
-        Intake(batches, blobs, queue, policy.models(), clock),
-        Finalizer(batches, blobs, queue, publisher, owner, clock),
+        Intake(batches, blobs, queue, policy.models(), clock, limits.ttl_ms),
+        Finalizer(batches, blobs, queue, publisher, finisher, clock),
         Reconciler(batches, queue),
         Expiry(files, blobs, clock),
     )

@@ -60,7 +60,9 @@ class Settings(BaseSettings):
         default=1, ge=0, le=1, description="dispatchers serve starts; 0: they run elsewhere"
     )
     lease_seconds: float = Field(
-        default=60.0, gt=0, description="visibility timeout of leased batch rows"
+        default=60.0,
+        gt=0,
+        description="visibility timeout of what dispatchers hold: rows, validations, final files",
     )
     min_window_seconds: float = Field(
         default=3600.0, gt=0, description="shortest completion_window accepted"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.batches.finalize import Finalizer
+from gateway.batches.finalize import Finalizer, Finisher
 from gateway.store.keys import shard_of
 from tests.support.batch import chat_line
 from tests.support.batch_plane import BatchPlane, eventually
@@ -180,7 +180,7 @@ async def test_two_finalisers(plane: BatchPlane) -> None:
     while await plane.run(64):
         pass
     other = Finalizer(
-        plane.batches, plane.blobs, plane.queue, plane.publisher, "other", plane.clock
+        plane.batches, plane.blobs, plane.queue, plane.publisher, Finisher("other"), plane.clock
     )
     while any(await asyncio.gather(plane.finalizer.step(), other.step())):
         pass

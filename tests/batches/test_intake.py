@@ -69,6 +69,20 @@ async def test_another_takes_over_after_a_crash(plane: BatchPlane) -> None:
     assert (await plane.get(batch["id"]))["status"] == "completed"
 
 
+async def test_a_claim_is_held_on_to(plane: BatchPlane) -> None:
+    """A validation that takes longer than its claim is not begun by another dispatcher."""
+    await plane.create(await plane.upload(orjson.dumps(chat_line("1", "x"))))
+    intake = Intake(plane.batches, plane.blobs, plane.queue, MODELS, plane.clock, claim_ms=60)
+    step = asyncio.create_task(intake.step())
+    await asyncio.sleep(0.02)
+    started = plane.clock.monotonic()
+    while not step.done():
+        assert await plane.batches.claim_intake(1) is None or step.done()
+        await asyncio.sleep(0.005)
+    assert plane.clock.monotonic() - started > 0.06
+    assert await step
+
+
 async def test_a_crash_between_move_and_enqueue(plane: BatchPlane) -> None:
     """in_progress without segments in the queue is completed by the next claim."""
     batch_id = await plane.start(chat_line("1", "x"))
@@ -114,7 +128,8 @@ async def test_an_unreadable_input_fails_when_its_window_is_over(plane: BatchPla
 async def _insist(plane: BatchPlane) -> None:
     """Claim and try again until the batch has ended."""
     (batch_id,) = await plane.batches.all_ids()
+    intake = Intake(plane.batches, plane.blobs, plane.queue, MODELS, plane.clock, claim_ms=50)
     while (record := await plane.batches.load(batch_id)) and not record.ended:
-        await plane.batches.ask_intake(record.facts)
         with suppress(HeadwayError):
-            await plane.intake.step()
+            await intake.step()
+        await asyncio.sleep(0.02)

@@ -16,7 +16,7 @@ from gateway.api.batches import batch_routes
 from gateway.api.files import file_routes
 from gateway.api.middleware import Errors
 from gateway.api.results import results_route
-from gateway.batches.finalize import Finalizer
+from gateway.batches.finalize import Finalizer, Finisher
 from gateway.batches.intake import Intake
 from gateway.batches.lines import http_error_line, success_line
 from gateway.batches.publish import Publisher
@@ -77,7 +77,7 @@ class BatchPlane:
         self.publisher = Publisher(self.batches, self.files, self.blobs, self.clock)
         self.intake = Intake(self.batches, self.blobs, self.queue, MODELS, self.clock)
         self.finalizer = Finalizer(
-            self.batches, self.blobs, self.queue, self.publisher, "f", self.clock
+            self.batches, self.blobs, self.queue, self.publisher, Finisher("f"), self.clock
         )
         self.reconciler = Reconciler(self.batches, self.queue)
         self.source = RowSource(self.blobs)
