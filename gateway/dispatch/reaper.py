@@ -48,15 +48,27 @@ class Reaper:
 
     async def sweep(self, shard: str) -> None:
         """One round over one shard."""
-        reaped = await self._queue.reap(shard, _MOST, self._retry)
-        if reaped.leases:
-            log.warning("%d leases ran out; %d rows wait again", reaped.leases, reaped.returned)
-        await self._queue.tick(shard, _MOST)
+        await self._take_back(shard)
+        while True:
+            ticked = await self._queue.tick(shard, _MOST)
+            if max(ticked.promoted, ticked.expired) < _MOST:
+                break
         dead: dict[str, list[tuple[int, str]]] = {}
         for segment, index, code in await self._queue.dead(shard, _MOST):
             dead.setdefault(segment, []).append((index, code))
         for segment, rows in dead.items():
             await self._bury(shard, segment, rows)
+
+    async def _take_back(self, shard: str) -> None:
+        """Take back every lease that ran out, however many there are."""
+        leases = returned = 0
+        while True:
+            reaped = await self._queue.reap(shard, _MOST, self._retry)
+            leases, returned = leases + reaped.leases, returned + reaped.returned
+            if reaped.leases < _MOST:
+                break
+        if leases:
+            log.warning("%d leases ran out; %d rows wait again", leases, returned)
 
     async def _bury(self, shard: str, segment: str, rows: list[tuple[int, str]]) -> None:
         """Write the error line of rows whose deliveries are used up."""
