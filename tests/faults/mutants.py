@@ -1,0 +1,140 @@
+"""The queue's scripts with one thing wrong: what the tests of the queue must be able to see.
+
+``old`` stands exactly once in the shipped script, so that a change there which moves it makes the
+test fail until the mutant is moved along.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """``old`` in ``lua/<script>.lua`` becomes ``new``."""
+
+    name: str
+    script: str
+    old: str
+    new: str
+
+    def applied(self, text: str) -> str:
+        """The broken script."""
+        assert text.count(self.old) == 1, f"{self.name}: {self.script}.lua has changed"
+        return text.replace(self.old, self.new)
+
+
+_USAGE_SUM = """\
+    local p, c, k, r = struct.unpack('<I4I4I4I4', ARGV[6], i * 16 - 15)
+    prompt, completion, cached, reasoning = prompt + p, completion + c, cached + k, reasoning + r
+  end
+"""
+_USAGE_SUM_OF_ALL = """\
+  end
+    local p, c, k, r = struct.unpack('<I4I4I4I4', ARGV[6], i * 16 - 15)
+    prompt, completion, cached, reasoning = prompt + p, completion + c, cached + k, reasoning + r
+"""
+
+MUTANTS = (
+    Mutant(
+        "duplicates lower what a lease has left",
+        "lib",
+        "if call('HINCRBY', P .. 'l:' .. lease, 'left', -gone) <= 0 then",
+        "if call('HINCRBY', P .. 'l:' .. lease, 'left', -#rows) <= 0 then",
+    ),
+    Mutant(
+        "duplicates lower what a segment has leased",
+        "lib",
+        "call('HINCRBY', P .. 's:' .. seg, 'leased', -gone)",
+        "call('HINCRBY', P .. 's:' .. seg, 'leased', -#rows)",
+    ),
+    Mutant(
+        "no reaper",
+        "reap",
+        "local leases = call('ZRANGEBYSCORE', P .. 'exp', '-inf', now, 'LIMIT', 0, ARGV[1])",
+        "local leases = {}",
+    ),
+    Mutant(
+        "the reaper ignores the done bit",
+        "reap",
+        "if queued and call('GETBIT', P .. 'd:' .. seg, row) == 0 then",
+        "if queued then",
+    ),
+    Mutant(
+        "release ignores the done bit",
+        "release",
+        "if call('GETBIT', P .. 'd:' .. seg, row) == 0 then",
+        "if true then",
+    ),
+    Mutant(
+        "nack ignores the done bit",
+        "nack",
+        "if call('GETBIT', done, row) == 1 then",
+        "if false then",
+    ),
+    Mutant(
+        "commit ignores the done bit",
+        "commit",
+        "  if before[i] == 0 then",
+        "  if true then",
+    ),
+    Mutant(
+        "a late commit leaves its row among the retries",
+        "commit",
+        "    call('ZREM', P .. 'r:' .. seg, unpack(rows))\n",
+        "",
+    ),
+    Mutant("tokens of duplicates are metered", "commit", _USAGE_SUM, _USAGE_SUM_OF_ALL),
+    Mutant(
+        "duplicates are metered as requests",
+        "commit",
+        "add(nil, 'requests', fresh)",
+        "add(nil, 'requests', n)",
+    ),
+    Mutant(
+        "the meter is not part of the commit",
+        "commit",
+        "if metered then call('HINCRBY', meter, model .. '|' .. metered, by) end",
+        "",
+    ),
+    Mutant(
+        "a segment with only a later retry leaves every queue",
+        "lease",
+        "if #first > 0 then call('ZADD', P .. 'later', first[2], seg) end",
+        "",
+    ),
+    Mutant(
+        "a row that waits is put into no queue",
+        "lib",
+        "    call('ZADD', P .. 'later', first, seg)\n",
+        "",
+    ),
+    Mutant(
+        "a returned row does not make its segment ready",
+        "lib",
+        "    make_ready(seg, h[1], num(h[2]), num(h[3]))\n    wake()\n",
+        "",
+    ),
+    Mutant(
+        "a retry that is handed out stays a retry",
+        "lease",
+        "    call('ZREM', P .. 'r:' .. seg, row)\n",
+        "",
+    ),
+    Mutant(
+        "due retries are not promoted",
+        "tick",
+        "  make_ready(seg, h[1], num(h[2]), num(h[3]))\n",
+        "",
+    ),
+    Mutant(
+        "the fence is not checked",
+        "finish_commit",
+        "if h[1] ~= 'finalizing' or h[2] ~= ARGV[2] then return 0 end",
+        "if h[1] ~= 'finalizing' then return 0 end",
+    ),
+    Mutant(
+        "a fence is given out twice",
+        "finish_claim",
+        "call('HINCRBY', P .. 's:' .. seg, 'fence', 1)",
+        "call('HINCRBY', P .. 's:' .. seg, 'fence', 0)",
+    ),
+)
