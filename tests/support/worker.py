@@ -1,7 +1,6 @@
 """A worker over the tiny random model, in this process, for tests."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -58,10 +57,3 @@ async def complete(client: httpx.AsyncClient, prompt: str, **members: Any) -> di
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
-
-
-def free_port() -> int:
-    """A port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

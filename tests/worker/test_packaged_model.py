@@ -15,7 +15,7 @@ from openai.types.chat import ChatCompletionMessageParam
 from gateway.core.errors import ConfigError
 from gateway.worker.gguf import packaged_model
 from gateway.worker.options import DEFAULT_MODEL
-from tests.support.worker import free_port
+from tests.support.ports import free_port
 
 START = """
 from gateway.worker.options import WorkerOptions

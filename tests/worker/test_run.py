@@ -13,7 +13,8 @@ import pytest
 
 from gateway.core.errors import PortInUse
 from gateway.worker.run import run_worker
-from tests.support.worker import MODEL, free_port, options, prompt_body
+from tests.support.ports import free_port
+from tests.support.worker import MODEL, options, prompt_body
 
 START = """
 from pathlib import Path
