@@ -50,6 +50,7 @@ class Reconciler:
         if record.ended:
             if not await self._batches.is_final(batch_id):
                 await self._batches.save_final(batch_id)
+            await self._batches.announce_again(batch_id)
             return True
         await stop_segments(record, self._queue)
         if not record.segments or await self._lost_segment(record):

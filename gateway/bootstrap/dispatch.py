@@ -32,17 +32,20 @@ from gateway.dispatch.reaper import Reaper
 from gateway.dispatch.renewer import Renewer
 from gateway.dispatch.run import RowRunner
 from gateway.dispatch.settle import Settler
+from gateway.dispatch.webhooks import Patience, Webhooks
 from gateway.metering.journal import Journal
 from gateway.metering.ledger import JournalLedger
 from gateway.metering.shipper import Shipper
 from gateway.policy.loader import load_policy
 from gateway.policy.model import Policy
 from gateway.providers.registry import Registry
+from gateway.providers.webhooks import WebhookSender
 from gateway.routing.offline import RowCaller
 from gateway.routing.router import Router
 from gateway.store.batches import BatchStore
 from gateway.store.blobs import LocalBlobs
 from gateway.store.client import StoreClient, connect
+from gateway.store.deliveries import Deliveries
 from gateway.store.files import FileStore
 from gateway.store.job_commands import JobCommands
 from gateway.store.keys import shard_of
@@ -115,6 +118,7 @@ class _Process:
         reaper = Reaper(queue, source, settler, retry, settings.reap_interval_seconds)
         self.others: tuple[Runs, ...] = (reaper, self._shipper)
         self.others += _batch_loops(policy, redis, blobs, limits, clock)
+        self.others += (_webhooks(settings, policy, redis, blobs, clock),)
 
     async def aclose(self) -> None:
         """Ship the last records and close everything, within seconds."""
@@ -155,6 +159,15 @@ def _batch_loops(
         Reconciler(batches, queue),
         Expiry(files, blobs, clock),
     )
+
+
+def _webhooks(
+    settings: Settings, policy: Policy, redis: StoreClient, blobs: LocalBlobs, clock: Clock
+) -> Webhooks:
+    batches = BatchStore(JobCommands(redis), blobs)
+    sender = WebhookSender(allow_private=settings.webhooks_allow_private)
+    patience = Patience(base=settings.webhook_base_seconds, total=settings.webhook_seconds)
+    return Webhooks(policy, batches, Deliveries(redis), sender, patience, clock)
 
 
 def _limits(settings: Settings, policy: Policy) -> LeaseLimits:

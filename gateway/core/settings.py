@@ -82,6 +82,15 @@ class Settings(BaseSettings):
     record_days: float = Field(
         default=30.0, gt=0, description="how long call records stay readable in the data directory"
     )
+    webhook_seconds: float = Field(
+        default=86_400.0, gt=0, description="how long a webhook that is not taken is sent again"
+    )
+    webhook_base_seconds: float = Field(
+        default=5.0, gt=0, description="first bound of the pause between its tries"
+    )
+    webhooks_allow_private: bool = Field(
+        default=False, description="webhooks may go to private and loopback addresses"
+    )
     model_path: Path | None = Field(
         default=None, description="GGUF file of the bundled worker; unset: the packaged model"
     )

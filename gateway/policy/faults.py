@@ -82,6 +82,8 @@ def _type_at(place: Place) -> Any:
             current = None if field is None else field.annotation
         elif get_origin(current) is dict:
             current = get_args(current)[1]
+        elif get_origin(current) is tuple:
+            current = get_args(current)[0]
         else:
             return None
     return current

@@ -7,10 +7,19 @@ refused. Every class is frozen: a policy is replaced as a whole, never changed.
 import re
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
 
 from gateway.core.lanes import Lane
 from gateway.core.targets import Timeouts
+from gateway.schemas.webhooks import secret_key
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
@@ -154,10 +163,28 @@ class KeyPolicy(PolicyModel):
         return self
 
 
+class WebhookPolicy(PolicyModel):
+    """Where a tenant is told what ended; ``events`` such as ``batch.completed``, default all.
+
+    ``secret`` is ``whsec_`` and base64; the receiver checks signatures with it.
+    """
+
+    url: str
+    secret: SecretStr
+    events: tuple[str, ...] | None = None
+
+    @field_validator("secret")
+    @classmethod
+    def _is_a_key(cls, value: SecretStr) -> SecretStr:
+        secret_key(value.get_secret_value())
+        return value
+
+
 class TenantPolicy(PolicyModel):
-    """A tenant's share of the offline capacity, relative to the others."""
+    """A tenant's share of the offline capacity, relative to the others, and its webhooks."""
 
     weight: float = Field(default=1.0, gt=0)
+    webhooks: tuple[WebhookPolicy, ...] = ()
 
 
 class ClassifyRule(PolicyModel):

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from gateway.policy.model import KeyPolicy, Policy
 from gateway.policy.tree import Place
+from gateway.schemas.webhooks import EVENTS
 
 SIMPLE_KEY = "default"
 Fault = tuple[Place, str]
@@ -23,6 +24,7 @@ def bad_references(policy: Policy) -> Iterator[Fault]:
     """Everything that points at what is not there, or stands for two things."""
     yield from _addresses(policy)
     yield from _shared_keys(policy)
+    yield from _webhooks(policy)
     models = policy.models()
     for name, key in policy.keys.items():
         yield from _unknown(("keys", name, "models"), key.models, models, "model")
@@ -42,6 +44,10 @@ def _secrets(values: Any) -> Iterator[tuple[Place, Any]]:
             yield ("targets", name, "headers", header), value
     for name, key in _members(values, "keys"):
         yield from _given(("keys", name), key, "key", "sha256")
+    for name, tenant in _members(values, "tenants"):
+        hooks = tenant.get("webhooks") if isinstance(tenant, dict) else None
+        for number, hook in enumerate(hooks if isinstance(hooks, list) else ()):
+            yield from _given(("tenants", name, "webhooks", number), hook, "secret")
 
 
 def _given(place: Place, values: Any, *names: str) -> Iterator[tuple[Place, Any]]:
@@ -57,15 +63,29 @@ def _members(values: Any, name: str) -> Iterable[tuple[str, Any]]:
 
 def _addresses(policy: Policy) -> Iterator[Fault]:
     for name, target in policy.targets.items():
-        if not target.base_url:
-            continue
-        try:
-            parts = urlsplit(target.base_url)
-            usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
-        except ValueError:
-            usable = False
-        if not usable:
+        if target.base_url and not _usable(target.base_url):
             yield ("targets", name, "base_url"), "is not an http or https address"
+
+
+def _webhooks(policy: Policy) -> Iterator[Fault]:
+    for name, tenant in policy.tenants.items():
+        urls: set[str] = set()
+        for number, hook in enumerate(tenant.webhooks):
+            place = ("tenants", name, "webhooks", number)
+            if not _usable(hook.url):
+                yield (*place, "url"), "is not an http or https address"
+            if hook.url in urls:
+                yield (*place, "url"), "is given twice"
+            urls.add(hook.url)
+            yield from _unknown((*place, "events"), hook.events, EVENTS, "event")
+
+
+def _usable(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _shared_keys(policy: Policy) -> Iterator[Fault]:

@@ -114,10 +114,28 @@ class BatchStore:
         await self._blobs.put(_name(batch_id, "cancel"), str(at).encode())
 
     async def save_final(self, batch_id: str) -> None:
-        """Make the final state durable. Only for a batch that has ended."""
+        """Make the final state durable and have it announced. Only for a batch that has ended."""
         fields = await self._commands.fields(batch_id)
         if fields:
             await self._blobs.put(_name(batch_id, "state.json"), orjson.dumps(fields))
+            await self._commands.ask_announcement(batch_id)
+
+    async def claim_announcement(self, ttl_ms: int) -> str | None:
+        """Claim a batch that ended and is not announced."""
+        return await self._commands.claim_announcement(ttl_ms)
+
+    async def mark_announced(self, batch_id: str) -> None:
+        """Note on disk that the end of the batch was announced."""
+        await self._blobs.put(_name(batch_id, "announced"), b"")
+
+    async def end_announcement(self, batch_id: str) -> None:
+        """Nothing is left to announce of the batch."""
+        await self._commands.end_announcement(batch_id)
+
+    async def announce_again(self, batch_id: str) -> None:
+        """Have the end of a batch announced if it is not known that it was."""
+        if await self._blobs.size(_name(batch_id, "announced")) is None:
+            await self._commands.ask_announcement(batch_id)
 
     async def remove_work(self, batch_id: str, segments: int) -> None:
         """Delete what only a running batch needs: parts, indexes, lines, input link."""

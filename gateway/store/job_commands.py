@@ -10,6 +10,7 @@ from gateway.store.scripts import whole_script
 
 _IDEMPOTENCY_SECONDS = 86_400
 _INTAKE = "gw:{sys}:intake"
+_ENDED = "gw:{sys}:ended"
 _EPOCH = "gw:{sys}:epoch"
 
 
@@ -28,6 +29,7 @@ class JobCommands:
     ``gw:{t:<tenant>}:jobs`` zset: batches, all of score 0, as ids are in order of creation.
     ``gw:{t:<tenant>}:idem:<digest>`` text: batch and digest of the request.
     ``gw:{sys}:intake`` zset: batch -> ms at which it may be claimed.
+    ``gw:{sys}:ended`` zset: batch that is to be announced -> ms from which that may be claimed.
     ``gw:{sys}:epoch`` text: absent when everything was lost.
     """
 
@@ -101,6 +103,19 @@ class JobCommands:
     async def end_intake(self, batch_id: str) -> None:
         """Not claimable any more."""
         await self._do("ZREM", _INTAKE, batch_id)
+
+    async def ask_announcement(self, batch_id: str) -> None:
+        """Have the end of the batch announced."""
+        await self._do("ZADD", _ENDED, "NX", 0, batch_id)
+
+    async def claim_announcement(self, ttl_ms: int) -> str | None:
+        """Claim a batch that ended and was not announced."""
+        claimed = await self._claim.run(self._redis, [_ENDED], str(ttl_ms), "")
+        return None if claimed is None else _text(claimed)
+
+    async def end_announcement(self, batch_id: str) -> None:
+        """It is announced."""
+        await self._do("ZREM", _ENDED, batch_id)
 
     async def start_epoch(self) -> bool:
         """Leave a mark; False when it was there."""

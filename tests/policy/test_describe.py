@@ -19,12 +19,20 @@ def test_cfg_11_no_secret_is_shown() -> None:
                     "models": ["m1"],
                 }
             },
+            "tenants": {
+                "t": {
+                    "webhooks": [
+                        {"url": "https://x/SECRET6", "secret": "whsec_MDEyMzQ1Njc4OWFiY2RlZg=="}
+                    ]
+                }
+            },
             "keys": {"me": {"key": "SECRET5"}, "you": {"sha256": "ab" * 32}},
         }
     )
     shown = describe(policy)
     text = json.dumps(shown)
     assert "SECRET" not in text
+    assert "MDEy" not in text
     assert "SECRET" not in repr(policy.targets["up"].api_key)
     assert "ab" * 32 not in text
     assert {"api_key", "base_url"} <= set(shown["targets"]["up"])

@@ -46,3 +46,33 @@ def test_an_empty_header_is_refused(tmp_path: Path) -> None:
     text = "targets:\n  up: {base_url: 'http://x', models: [m1], headers: {x-token: ''}}\n"
     (found,) = faults_of(write_policy(tmp_path, text))
     assert found.startswith("2: targets.up.headers.x-token: is empty")
+
+
+HOOK = "tenants:\n  t:\n    webhooks:\n      - {url: 'https://x.example/h', secret: %s}\n"
+GOOD = "whsec_MDEyMzQ1Njc4OWFiY2RlZg=="
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (HOOK % "''", "webhooks[0].secret: is empty"),
+        (HOOK % "abc", "webhooks[0].secret: a webhook secret is whsec_ and base64"),
+        ((HOOK % GOOD).replace("https", "ftp"), "webhooks[0].url: is not an http or https"),
+        (HOOK % f"{GOOD}, events: [batch.done]", "webhooks[0].events[0]: no event is called"),
+        (HOOK % f"{GOOD}, event: x", "webhooks[0].event: unknown key; did you mean 'events'?"),
+        (HOOK % GOOD + "      - url: x\n", "webhooks[1]: secret is missing"),
+    ],
+)
+def test_a_webhook_must_be_usable(text: str, fault: str, tmp_path: Path) -> None:
+    """Its place is told, its secret never."""
+    (found,) = faults_of(write_policy(tmp_path, BASE + text))
+    assert found.split(": ", 1)[1].startswith(f"tenants.t.{fault}")
+    assert int(found.split(":")[0]) in {6, 7}
+    assert GOOD not in found
+
+
+def test_an_endpoint_is_given_once(tmp_path: Path) -> None:
+    """Two with one address would be told twice."""
+    line = (HOOK % GOOD).splitlines(keepends=True)[-1]
+    (found,) = faults_of(write_policy(tmp_path, BASE + HOOK % GOOD + line))
+    assert found == "7: tenants.t.webhooks[1].url: is given twice"
