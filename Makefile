@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: setup demo test test-long check serve bench help
+.PHONY: setup demo test test-long chaos check serve bench help
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -24,6 +24,10 @@ test: check ## Set up and run every test
 
 test-long: $(STAMP) ## The tests at full scale
 	@$(BIN)/python -m pytest -m "long or not long" --timeout 3600
+
+ROUNDS ?= 20
+chaos: $(STAMP) ## Kill everything at random while batches run: ROUNDS=20 SEED=drawn
+	@$(BIN)/python -m tests.chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))
 
 check: $(STAMP) ## Lint, types, layers, structure, formatting
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
