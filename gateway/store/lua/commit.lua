@@ -9,7 +9,7 @@ local n = #ARGV[4] / 4
 local now = now_ms()
 local rows, pos = {}, 1
 for i = 1, n do rows[i], pos = struct.unpack('<I4', ARGV[4], pos) end
-local h = call('HMGET', key, 'status', 'tenant', 'model', 'n')
+local h = call('HMGET', key, 'status', 'tenant', 'model', 'n', 'weight', 'cur')
 if h[1] and math.max(unpack(rows)) >= tonumber(h[4]) then
   return redis.error_reply('ERR row is not in the segment')
 end
@@ -33,7 +33,7 @@ end
 
 local before = set_bits('d', rows)
 local fresh, prompt, completion, cached, reasoning = 0, 0, 0, 0, 0
-local good, first = {}, nil
+local new, good, first = {}, {}, nil
 for i = 1, n do
   if first and (before[i] == 1 or rows[i] ~= rows[i - 1] + 1) then
     write_refs(first, i - 1)
@@ -42,6 +42,7 @@ for i = 1, n do
   if before[i] == 0 then
     first = first or i
     fresh = fresh + 1
+    new[fresh] = rows[i]
     if string.byte(ARGV[7], i) == 49 then good[#good + 1] = rows[i] end
     local p, c, k, r = struct.unpack('<I4I4I4I4', ARGV[6], i * 16 - 15)
     prompt, completion, cached, reasoning = prompt + p, completion + c, cached + k, reasoning + r
@@ -49,7 +50,20 @@ for i = 1, n do
 end
 if first then write_refs(first, n) end
 if #good > 0 then set_bits('g', good) end
+
+-- Rows of `new` that some lease holds: their estimates were charged.
+local function charged()
+  if #held == n then return new end
+  local out, cur = {}, tonumber(h[6])
+  local waiting, dead = call('ZMSCORE', P .. 'r:' .. seg, unpack(new)), call('ZMSCORE', P .. 'x:' .. seg, unpack(new))
+  for i = 1, fresh do
+    if not waiting[i] and not dead[i] and new[i] < cur then out[#out + 1] = new[i] end
+  end
+  return out
+end
+
 if fresh > 0 then
+  charge(h[2], h[5], prompt + completion - estimate(seg, charged()))
   if #held < n then
     call('ZREM', P .. 'r:' .. seg, unpack(rows))
     call('ZREM', P .. 'x:' .. seg, unpack(rows))

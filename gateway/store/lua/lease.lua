@@ -64,7 +64,7 @@ local function put_back(seg, tenant, cur, n)
   if cur < n then return end
   local first = call('ZRANGE', P .. 'r:' .. seg, 0, 0, 'WITHSCORES')
   if #first > 0 and tonumber(first[2]) <= now then return end
-  call('ZREM', P .. 'q:' .. tenant, seg)
+  unready(seg, tenant)
   if #first > 0 then call('ZADD', P .. 'later', first[2], seg) end
 end
 

@@ -1,10 +1,12 @@
 -- Put in front of every queue script: what they share.
 --
 -- KEYS[1] is gw:{shard}:meta; all other keys of the shard have its prefix P and so its slot.
---   meta           hash    vt: virtual time of the tenant served last; lid: last lease number;
---                          v: schema version
+--   meta           hash    vt: virtual time of the tenant served last, for when nobody is active;
+--                          lid: last lease number; v: schema version
 --   tenants        set     every tenant that ever had a segment here
---   act            zset    tenant -> virtual time; tenants with rows that may be leased now
+--   act            zset    tenant -> virtual time; tenants with rows that may be leased now. A tenant
+--                          is charged, per weight, the estimates of its leased rows and the tokens
+--                          of its done rows, nothing else
 --   tn:<tenant>    hash    weight, vt when it was last active, rows and tokens not done (quota)
 --   q:<tenant>     zset    segment -> effective deadline ms; segments with rows that may be leased
 --   edf            zset    segment -> deadline ms; segments that are queued
@@ -50,15 +52,48 @@ local function make_ready(seg, tenant, deadline, prio)
   call('ZREM', P .. 'later', seg)
   call('ZADD', P .. 'q:' .. tenant, deadline - prio * 60000, seg)
   if not call('ZSCORE', P .. 'act', tenant) then
-    local vt = math.max(num(call('HGET', KEYS[1], 'vt')), num(call('HGET', P .. 'tn:' .. tenant, 'vt')))
-    call('ZADD', P .. 'act', vt, tenant)
+    local first = call('ZRANGE', P .. 'act', 0, 0, 'WITHSCORES')[2] or call('HGET', KEYS[1], 'vt')
+    call('ZADD', P .. 'act', math.max(num(first), num(call('HGET', P .. 'tn:' .. tenant, 'vt'))), tenant)
+  end
+end
+
+-- The segment has no rows that may be leased now; without another one its tenant rests.
+local function unready(seg, tenant)
+  if call('ZREM', P .. 'q:' .. tenant, seg) == 0 or call('EXISTS', P .. 'q:' .. tenant) == 1 then return end
+  local vt = call('ZSCORE', P .. 'act', tenant)
+  if vt then
+    call('ZREM', P .. 'act', tenant)
+    call('HSET', P .. 'tn:' .. tenant, 'vt', vt)
+  end
+end
+
+-- Sum of the token estimates of rows; one read, as rows that go together are neighbours.
+local function estimate(seg, rows)
+  if #rows == 0 then return 0 end
+  local lo, hi = tonumber(rows[1]), tonumber(rows[1])
+  for i = 2, #rows do
+    local row = tonumber(rows[i])
+    if row < lo then lo = row elseif row > hi then hi = row end
+  end
+  local blob, sum = call('GETRANGE', P .. 'k:' .. seg, lo * 4, hi * 4 + 3), 0
+  if #blob < (hi - lo + 1) * 4 then return 0 end
+  for i = 1, #rows do sum = sum + struct.unpack('<I4', blob, (rows[i] - lo) * 4 + 1) end
+  return sum
+end
+
+-- Charge a tenant tokens, or refund what is below 0.
+local function charge(tenant, weight, tokens)
+  if tokens == 0 then return end
+  local by = tokens / tonumber(weight)
+  if not call('ZADD', P .. 'act', 'XX', 'INCR', by, tenant) then
+    call('HINCRBYFLOAT', P .. 'tn:' .. tenant, 'vt', by)
   end
 end
 
 local function leave_queue(seg, tenant)
   call('ZREM', P .. 'later', seg)
   call('ZREM', P .. 'edf', seg)
-  call('ZREM', P .. 'q:' .. tenant, seg)
+  unready(seg, tenant)
 end
 
 -- Enter FINALIZING when nothing can be added any more. Returns true when it was entered.
@@ -120,6 +155,18 @@ local function take_from_lease(lease, seg, rows)
     end
   end
   return held
+end
+
+-- Take rows out of a lease that are not done: refunded, as what they were charged is charged again
+-- when they are leased again. Returns them, and whether the segment still hands out rows.
+local function take_open(lease, seg, rows)
+  local open = {}
+  for _, row in ipairs(take_from_lease(lease, seg, rows)) do
+    if call('GETBIT', P .. 'd:' .. seg, row) == 0 then open[#open + 1] = row end
+  end
+  local h = call('HMGET', P .. 's:' .. seg, 'tenant', 'weight', 'status')
+  if h[1] then charge(h[1], h[2], -estimate(seg, open)) end
+  return open, h[3] == 'queued'
 end
 
 local function tries_of(seg, row)

@@ -44,8 +44,8 @@ for i = 7, #ARGV, 3 do
   end
 end
 take_from_lease(lease, seg, finished)
-take_from_lease(lease, seg, rows)
-if #rows > 0 and call('HGET', P .. 's:' .. seg, 'status') == 'queued' then
+local _, queued = take_open(lease, seg, rows)
+if #rows > 0 and queued then
   requeue(seg, rows, due, now)
 end
 close_if_done(seg, now)

@@ -8,19 +8,16 @@ local returned, dead = 0, {}
 
 local function take_back(lease, seg, size)
   local rows, due = {}, {}
-  local held = take_from_lease(lease, seg, call('SMEMBERS', P .. 'lr:' .. lease .. ':' .. seg))
-  local queued = call('HGET', P .. 's:' .. seg, 'status') == 'queued'
-  for _, row in ipairs(held) do
-    if queued and call('GETBIT', P .. 'd:' .. seg, row) == 0 then
-      if charge_crash(seg, row, size, max_crashes) then
-        call('ZADD', P .. 'x:' .. seg, now, row)
-        call('SADD', P .. 'dead', seg)
-        dead[#dead + 1] = seg
-        dead[#dead + 1] = tonumber(row)
-      else
-        rows[#rows + 1] = row
-        due[#due + 1] = now
-      end
+  local open, queued = take_open(lease, seg, call('SMEMBERS', P .. 'lr:' .. lease .. ':' .. seg))
+  for _, row in ipairs(queued and open or {}) do
+    if charge_crash(seg, row, size, max_crashes) then
+      call('ZADD', P .. 'x:' .. seg, now, row)
+      call('SADD', P .. 'dead', seg)
+      dead[#dead + 1] = seg
+      dead[#dead + 1] = tonumber(row)
+    else
+      rows[#rows + 1] = row
+      due[#due + 1] = now
     end
   end
   if #rows > 0 then requeue(seg, rows, due, now) end

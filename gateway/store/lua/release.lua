@@ -6,14 +6,10 @@ local now = now_ms()
 local returned = 0
 
 local function give_back(seg, rows)
-  local open, due = {}, {}
-  for _, row in ipairs(take_from_lease(lease, seg, rows)) do
-    if call('GETBIT', P .. 'd:' .. seg, row) == 0 then
-      open[#open + 1] = row
-      due[#due + 1] = now
-    end
-  end
-  if #open > 0 and call('HGET', P .. 's:' .. seg, 'status') == 'queued' then
+  local open, queued = take_open(lease, seg, rows)
+  if #open > 0 and queued then
+    local due = {}
+    for i = 1, #open do due[i] = now end
     requeue(seg, open, due, now)
     returned = returned + #open
   end
