@@ -174,7 +174,10 @@ def _limits(settings: Settings, policy: Policy) -> LeaseLimits:
     worker = f"{socket.gethostname()}-{os.getpid()}-{new_id('d', 6)}"
     batch = policy.batch
     ttl_ms = int(1000 * settings.lease_seconds)
-    return LeaseLimits(worker, batch.lease_rows, batch.lease_tokens, ttl_ms, batch.quantum)
+    slack_ms = int(1000 * batch.rescue_slack)
+    return LeaseLimits(
+        worker, batch.lease_rows, batch.lease_tokens, ttl_ms, batch.quantum, slack_ms
+    )
 
 
 def _retry(settings: Settings) -> RetryRule:

@@ -27,7 +27,8 @@ _LEASE_PAUSE = 0.5
 class LeaseLimits:
     """What one lease may hold, and for whom.
 
-    ``worker`` names this process; ``quantum`` rows go to one tenant before the next.
+    ``worker`` names this process; ``quantum`` rows go to one tenant before the next, but first
+    goes what would have less than ``slack_ms`` to its deadline.
     """
 
     worker: str
@@ -35,6 +36,7 @@ class LeaseLimits:
     tokens: int
     ttl_ms: int
     quantum: int
+    slack_ms: int = 0
 
 
 class Dispatcher:
@@ -127,6 +129,8 @@ class Dispatcher:
                 self._limits.tokens,
                 self._limits.ttl_ms,
                 quantum=self._limits.quantum,
+                rate=self._settler.speed.rate(shard),
+                slack_ms=self._limits.slack_ms,
             )
             if lease is not None:
                 found = True

@@ -18,6 +18,7 @@ from gateway.core.usage import Usage
 from gateway.core.work import RowOutcome
 from gateway.dispatch.held import HeldRow, Holdings
 from gateway.dispatch.run import Failed, Finished
+from gateway.dispatch.speed import Speed
 from gateway.metering.hours import hour_of
 from gateway.store.parts import PartFiles
 from gateway.store.queue import QueueClient, RetryRule
@@ -68,6 +69,7 @@ class Settler:
         self._holdings = holdings
         self._retry = retry
         self._clock = clock
+        self.speed = Speed(clock)
         self._waiting: list[Settlement] = []
         self._some = asyncio.Event()
         self._enough = asyncio.Event()
@@ -148,6 +150,8 @@ class Settler:
         answer = await self._insist(
             lambda: self._queue.commit(shard, lease_id, segment, rows, hour)
         )
+        if answer.fresh:
+            self.speed.note(shard, sum(row.usage.prompt + row.usage.completion for row in rows))
         if answer.duplicate or answer.closed:
             log.info("%s: %d repeated, %d late", segment, answer.duplicate, answer.closed)
 

@@ -210,12 +210,14 @@ class ClassifyPolicy(PolicyModel):
 class BatchPolicy(PolicyModel):
     """How the dispatcher takes offline work.
 
-    One lease holds at most ``lease_rows`` rows and ``lease_tokens`` estimated tokens.
+    One lease holds at most ``lease_rows`` rows and ``lease_tokens`` estimated tokens. A batch that
+    would finish less than ``rescue_slack`` before its deadline goes first.
     """
 
     lease_rows: int = Field(default=64, ge=1, le=1024)
     lease_tokens: int = Field(default=1_000_000, ge=1)
     quantum: int = Field(default=16, ge=1)
+    rescue_slack: Duration = 60.0
 
 
 class Policy(PolicyModel):

@@ -71,13 +71,18 @@ class QueueClient(QueueSettlement, QueueViews):
         ttl_ms: int,
         *,
         quantum: int = 16,
+        rate: float = 0.0,
+        slack_ms: int = 0,
     ) -> Lease | None:
         """Take at most ``max_rows`` rows of at most ``max_tokens``; None when nothing is ready.
 
+        A segment goes first, out of turn, when less than ``slack_ms`` would be left to its deadline
+        after its remaining tokens at ``rate`` a second (0: unknown, they count as nothing).
         1,024 rows are the most that one lease holds.
         At least one row is given even when it is over the token budget.
         """
-        values = await self._run("lease", shard, worker, max_rows, max_tokens, ttl_ms, quantum)
+        limits = (max_rows, max_tokens, ttl_ms, quantum, f"{rate:.3f}", slack_ms)
+        values = await self._run("lease", shard, worker, *limits)
         if not values:
             return None
         runs = [_run_of(values[at : at + _RUN_VALUES]) for at in range(1, len(values), _RUN_VALUES)]

@@ -7,6 +7,7 @@ import pytest
 
 from gateway.core.work import RowFailure, TryKind
 from gateway.store.client import StoreClient
+from gateway.store.keys import shard_key
 from gateway.store.queue import QueueClient, RetryRule
 from tests.support.segments import HOUR, SHARD, held, outcome, segment
 
@@ -113,6 +114,61 @@ async def test_a_delayed_segment_waits_for_its_time(queue: QueueClient) -> None:
     assert lease is not None
     assert held(lease) == [("a.0", 0), ("a.0", 1)]
     assert (await queue.tick(SHARD, 10)).promoted == 0
+
+
+async def _rescued(queue: QueueClient, rate: float, slack_ms: int) -> list[str]:
+    """Tenants in the order of 8 leases of 4 rows."""
+    order = []
+    for _ in range(8):
+        lease = await queue.lease(
+            SHARD, "w", 4, 10**9, 60_000, quantum=4, rate=rate, slack_ms=slack_ms
+        )
+        assert lease is not None
+        assert len(lease.runs) == 1
+        order.append(lease.runs[0].tenant)
+    return order
+
+
+async def test_what_would_be_late_goes_first(queue: QueueClient, store: StoreClient) -> None:
+    """Three leases of four go to the deadline at risk; its tenant is charged all the same."""
+    await queue.enqueue(SHARD, segment("a.0", 100, tenant="a"))
+    await queue.enqueue(SHARD, segment("b.0", 100, tenant="b", window_ms=3_000_000))
+    # 10,000 tokens at 4 a second are 2,500 s: 500 s are left
+    order = await _rescued(queue, 4.0, 600_000)
+    assert order.count("b") == 6
+    assert order.count("a") == 2
+    vt = await store.execute_command("ZSCORE", shard_key(SHARD, "act"), "b")
+    assert float(vt) == 2400
+    # and from here on the other one has its turn until they are even
+    assert await _rescued(queue, 4.0, 0) == ["a"] * 4 + ["a", "b", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("rate", "slack_ms", "rescued"),
+    [
+        (4.0, 400_000, False),  # there is time enough
+        (0.0, 600_000, False),  # the rate is unknown and the deadline is far
+        (0.0, 3_100_000, True),  # unknown, and near
+        (1.0, 600_000, False),  # 10,000 s of work in 3,000: hopeless
+        (2.5, 1, True),  # 4,000 s of work: much of it can be done
+    ],
+)
+async def test_when_a_deadline_is_at_risk(
+    queue: QueueClient, rate: float, slack_ms: int, rescued: bool
+) -> None:
+    """Time left, less the work at the measured rate, is below the slack, and not hopeless."""
+    await queue.enqueue(SHARD, segment("a.0", 100, tenant="a"))
+    await queue.enqueue(SHARD, segment("b.0", 100, tenant="b", window_ms=3_000_000))
+    assert (await _rescued(queue, rate, slack_ms)).count("b") == (6 if rescued else 4)
+
+
+async def test_a_rescue_looks_past_what_has_nothing_to_hand_out(queue: QueueClient) -> None:
+    """A first deadline whose rows are all out does not hide the second."""
+    await queue.enqueue(SHARD, segment("c.0", 4, tenant="c", window_ms=2_000_000))
+    await queue.lease(SHARD, "w", 4, 10**9, 60_000)
+    await queue.enqueue(SHARD, segment("a.0", 100, tenant="a"))
+    await queue.enqueue(SHARD, segment("b.0", 100, tenant="b", window_ms=3_000_000))
+    assert (await _rescued(queue, 0.0, 3_100_000)).count("b") >= 6
 
 
 async def test_an_extended_lease_is_kept(queue: QueueClient) -> None:

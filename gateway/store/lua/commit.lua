@@ -63,7 +63,8 @@ local function charged()
 end
 
 if fresh > 0 then
-  charge(h[2], h[5], prompt + completion - estimate(seg, charged()))
+  local paid, open = charged(), estimate(seg, new)
+  charge(h[2], h[5], prompt + completion - (paid == new and open or estimate(seg, paid)))
   if #held < n then
     call('ZREM', P .. 'r:' .. seg, unpack(rows))
     call('ZREM', P .. 'x:' .. seg, unpack(rows))
@@ -77,6 +78,7 @@ if fresh > 0 then
     if figure then call('HINCRBY', key, figure, by) end
     if metered then call('HINCRBY', meter, model .. '|' .. metered, by) end
   end
+  add('open', nil, -open)
   add('ok', nil, #good)
   add('bad', 'failed', fresh - #good)
   add(nil, 'requests', fresh)

@@ -16,7 +16,7 @@ local deadline = now + tonumber(ARGV[7])
 local prio, delay = tonumber(ARGV[8]), tonumber(ARGV[14])
 call('HSET', key, 'job', ARGV[2], 'tenant', tenant, 'model', ARGV[4], 'endpoint', ARGV[5],
   'weight', ARGV[6], 'n', n, 'cur', 0, 'status', 'queued', 'deadline', deadline, 'prio', prio,
-  'in', ARGV[9], 'ix', ARGV[10], 'tokens', ARGV[11])
+  'in', ARGV[9], 'ix', ARGV[10], 'tokens', ARGV[11], 'open', ARGV[11])
 call('SADD', P .. 'tenants', tenant)
 call('SET', P .. 'k:' .. seg, ARGV[12])
 call('HSET', P .. 'tn:' .. tenant, 'weight', ARGV[6])

@@ -1,9 +1,12 @@
--- Hand out rows: fair between tenants, earliest deadline first inside a tenant, retries first.
--- ARGV: worker, max rows, max tokens, ttl ms, quantum
+-- Hand out rows: what would miss its deadline first, then fair between tenants, earliest deadline
+-- first inside a tenant, retries first.
+-- ARGV: worker, max rows, max tokens, ttl ms, quantum, tokens the shard does in a second (0:
+--       unknown), slack ms (0: no rescue)
 -- Returns {} or {lease, seg, job, tenant, model, endpoint, in, ix, deadline, from, to, tries, ...}:
 -- nine values and then the range [from, to) and "row:errors:crashes,..." of each run.
 local want, budget = math.min(1024, tonumber(ARGV[2])), tonumber(ARGV[3])
-local quantum = tonumber(ARGV[5])
+local quantum, rate, slack = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local MOST_LATE = 16
 local now = now_ms()
 local got, spent, full = 0, 0, false
 local runs = {}
@@ -68,6 +71,47 @@ local function put_back(seg, tenant, cur, n)
   if #first > 0 then call('ZADD', P .. 'later', first[2], seg) end
 end
 
+-- Take up to `most` rows of a segment, at its tenant's charge. Returns what the tenant has then.
+local function serve(tenant, seg, most)
+  local h = call('HMGET', P .. 's:' .. seg, 'cur', 'n', 'weight', 'job', 'model', 'endpoint', 'in', 'ix', 'deadline')
+  local n = tonumber(h[2])
+  local run = { cur = tonumber(h[1]), rows = {}, tries = {} }
+  local from = run.cur
+  local used = take_retries(seg, run, most)
+  if not full then used = used + take_fresh(seg, run, most - #run.rows, n) end
+  if run.cur > from then call('HSET', P .. 's:' .. seg, 'cur', run.cur) end
+  local after = call('ZINCRBY', P .. 'act', used / tonumber(h[3]), tenant)
+  put_back(seg, tenant, run.cur, n)
+  if #run.rows > 0 then
+    runs[#runs + 1] = { seg, h[4], tenant, h[5], h[6], h[7], h[8], h[9], from, run.cur,
+      table.concat(run.tries, ','), rows = run.rows }
+  end
+  return after
+end
+
+-- The first deadline that would pass if its segment waited for its turn. Left out are segments that
+-- have nothing to hand out, and those that could not even be half done in time.
+local function to_rescue()
+  for i = 0, MOST_LATE - 1 do
+    local first = call('ZRANGE', P .. 'edf', i, i, 'WITHSCORES')
+    if #first == 0 then return end
+    local seg, left, work = first[1], first[2] - now, 0
+    if rate == 0 and left >= slack then return end
+    local h = call('HMGET', P .. 's:' .. seg, 'tenant', 'open')
+    if rate > 0 then work = 1000 * num(h[2]) / rate end
+    if left >= work + slack then return end
+    if work <= 2 * left and call('ZSCORE', P .. 'q:' .. h[1], seg) and call('ZSCORE', P .. 'act', h[1]) then
+      return seg, h[1]
+    end
+  end
+end
+
+-- One lease of four is fair alone, so that late work cannot keep the others from all progress.
+local lid = num(call('HGET', KEYS[1], 'lid'))
+if slack > 0 and lid % 4 < 3 then
+  local seg, tenant = to_rescue()
+  if seg then serve(tenant, seg, want) end
+end
 while got < want and not full do
   local head = call('ZRANGE', P .. 'act', 0, 0, 'WITHSCORES')
   if #head == 0 then break end
@@ -77,22 +121,9 @@ while got < want and not full do
     call('ZREM', P .. 'act', tenant)
     call('HSET', P .. 'tn:' .. tenant, 'vt', vt)
   else
-    local h = call('HMGET', P .. 's:' .. seg, 'cur', 'n', 'weight', 'job', 'model', 'endpoint', 'in', 'ix', 'deadline')
-    local n = tonumber(h[2])
-    local run = { cur = tonumber(h[1]), rows = {}, tries = {} }
-    local from = run.cur
     local alone = call('ZCARD', P .. 'act') == 1
-    local most = alone and want - got or math.min(want - got, quantum)
-    local used = take_retries(seg, run, most)
-    if not full then used = used + take_fresh(seg, run, most - #run.rows, n) end
-    if run.cur > from then call('HSET', P .. 's:' .. seg, 'cur', run.cur) end
-    local after = call('ZINCRBY', P .. 'act', used / tonumber(h[3]), tenant)
+    local after = serve(tenant, seg, alone and want - got or math.min(want - got, quantum))
     call('HSET', KEYS[1], 'vt', alone and after or vt)
-    put_back(seg, tenant, run.cur, n)
-    if #run.rows > 0 then
-      runs[#runs + 1] = { seg, h[4], tenant, h[5], h[6], h[7], h[8], h[9], from, run.cur,
-        table.concat(run.tries, ','), rows = run.rows }
-    end
   end
 end
 if got == 0 then return {} end

@@ -13,8 +13,8 @@
 --   later          zset    segment -> due ms; segments whose only work is not due yet
 --   s:<segment>    hash    the record: job, tenant, model, endpoint, weight, n, cur, ok, bad,
 --                          leased, status, closing, deadline, prio, nb: ms before which nothing is
---                          leased, in, ix, grace, fence, tokens, prompt, completion, cached,
---                          reasoning
+--                          leased, in, ix, grace, fence, tokens: sum of estimates, open: of
+--                          rows not done, prompt, completion, cached, reasoning
 --   k:<segment>    string  4-byte little-endian token estimate per row
 --   d:<segment>    bitmap  rows that are done
 --   g:<segment>    bitmap  rows that are done and good
