@@ -8,9 +8,11 @@ change, segment names are fixed, and enqueuing a segment twice changes nothing.
 import asyncio
 import logging
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from gateway.batches.ingest import IngestRequest, Summary
 from gateway.batches.lines import EXPIRED
@@ -19,9 +21,9 @@ from gateway.batches.ordering import tokens_column
 from gateway.batches.service import stop_segments
 from gateway.batches.states import at, before
 from gateway.core.clock import Clock
-from gateway.core.errors import HeadwayError
+from gateway.core.errors import HeadwayError, RateLimited
 from gateway.core.launch import launch_argv
-from gateway.core.work import SegmentSpec
+from gateway.core.work import Quota, SegmentSpec
 from gateway.schemas.batch import BatchStatus, Counts
 from gateway.store.batch_record import BatchFacts, BatchRecord, Change, PlannedSegment
 from gateway.store.batches import BatchStore, index_name, input_name
@@ -35,8 +37,19 @@ _HOLDS_PER_CLAIM = 4
 _POLL_SECONDS = 0.2
 
 
+@dataclass(frozen=True, slots=True)
+class IntakeRule:
+    """How long a claim lasts, and what a tenant may have queued."""
+
+    claim_ms: int = 60_000
+    quota: Callable[[str], Quota] = lambda _: Quota()
+
+
+_RULE = IntakeRule()
+
+
 class Intake:
-    """Claims batches that wait for validation, each for ``claim_ms``, and enqueues them."""
+    """Claims batches that wait for validation and gets them into the queue."""
 
     def __init__(
         self,
@@ -45,14 +58,15 @@ class Intake:
         queue: QueueClient,
         models: Collection[str],
         clock: Clock,
-        claim_ms: int = 60_000,
+        rule: IntakeRule = _RULE,
     ) -> None:
         self._batches = batches
         self._blobs = blobs
         self._queue = queue
         self._models = frozenset(models)
         self._clock = clock
-        self._claim_ms = claim_ms
+        self._claim_ms = rule.claim_ms
+        self._quota = rule.quota
 
     async def run(self) -> None:
         """Take batches until cancelled; a fault of one batch or of the store is no end."""
@@ -78,7 +92,7 @@ class Intake:
         if record is not None and record.status is BatchStatus.VALIDATING:
             record = await self._validate(record)
         if record is not None and record.status is BatchStatus.IN_PROGRESS:
-            await self._enqueue(record)
+            await self._start(record)
             # a cancel may have come between: either it saw the segments or we see it
             record = await self._batches.load(batch_id)
         if record is not None and record.status is BatchStatus.CANCELLING:
@@ -86,17 +100,20 @@ class Intake:
 
     async def _validate(self, record: BatchRecord) -> BatchRecord | None:
         summary = await self._summary(record.facts)
-        if summary.errors:
+        segments = tuple(
+            PlannedSegment(f"{record.id}.{place}", planned.model, planned.rows)
+            for place, planned in enumerate(summary.segments)
+        )
+        errors = summary.errors or await self._reserve(record.facts, segments)
+        if errors:
             to = BatchStatus.FAILED
-            change = Change({at(to): self._now()}, errors=summary.errors)
+            change = Change({at(to): self._now()}, errors=errors)
         else:
             to = BatchStatus.IN_PROGRESS
-            segments = tuple(
-                PlannedSegment(f"{record.id}.{place}", planned.model, planned.rows)
-                for place, planned in enumerate(summary.segments)
-            )
             change = Change({at(to): self._now()}, segments, counts=Counts(summary.rows))
-        await self._batches.move(record.id, before(to), to, change)
+        was = await self._batches.move(record.id, before(to), to, change)
+        if to is BatchStatus.FAILED or was not in before(to):
+            await self._give_up(segments)
         after = await self._batches.load(record.id)
         if after is not None and after.status is BatchStatus.FAILED:
             await self._batches.save_final(record.id)
@@ -114,29 +131,51 @@ class Intake:
         message = "The input file could not be validated before the completion window expired."
         return Summary(0, (), ({"code": EXPIRED, "line": None, "message": message, "param": None},))
 
-    async def _enqueue(self, record: BatchRecord) -> None:
-        facts = record.facts
+    async def _reserve(
+        self, facts: BatchFacts, segments: Sequence[PlannedSegment]
+    ) -> tuple[dict[str, Any], ...]:
+        """Enqueue the segments, held; the fault when they are more than the tenant may queue."""
+        quota = self._quota(facts.tenant)
+        try:
+            for segment in segments:
+                spec = replace(await self._spec(facts, segment), held=True)
+                await self._queue.enqueue(shard_of(segment.model), spec, quota)
+        except RateLimited as error:
+            return ({"code": error.code, "line": None, "message": error.message, "param": None},)
+        return ()
+
+    async def _give_up(self, segments: Sequence[PlannedSegment]) -> None:
+        """Forget segments that will not be started."""
+        for segment in segments:
+            await self._queue.discard(shard_of(segment.model), segment.segment)
+
+    async def _start(self, record: BatchRecord) -> None:
+        """Start the segments; those that were lost are enqueued again."""
         for segment in record.segments:
-            index = await self._blobs.read(index_name(segment.segment))
-            spec = SegmentSpec(
-                segment=segment.segment,
-                job=record.id,
-                tenant=facts.tenant,
-                model=segment.model,
-                tokens=tokens_column(index),
-                window_ms=max(1, int(1000 * (facts.expires_at - self._clock.now()))),
-                input_ref=input_name(record.id),
-                index_ref=index_name(segment.segment),
-                endpoint=facts.endpoint,
-                weight=facts.weight,
-            )
-            await self._queue.enqueue(shard_of(segment.model), spec)
-        log.info("%s: %d segments enqueued", record.id, len(record.segments))
+            shard = shard_of(segment.model)
+            if not await self._queue.start(shard, segment.segment):
+                await self._queue.enqueue(shard, await self._spec(record.facts, segment))
+        log.info("%s: %d segments started", record.id, len(record.segments))
+
+    async def _spec(self, facts: BatchFacts, segment: PlannedSegment) -> SegmentSpec:
+        index = await self._blobs.read(index_name(segment.segment))
+        return SegmentSpec(
+            segment=segment.segment,
+            job=facts.id,
+            tenant=facts.tenant,
+            model=segment.model,
+            tokens=tokens_column(index),
+            window_ms=max(1, int(1000 * (facts.expires_at - self._clock.now()))),
+            input_ref=input_name(facts.id),
+            index_ref=index_name(segment.segment),
+            endpoint=facts.endpoint,
+            weight=facts.weight,
+        )
 
     async def _cancel(self, record: BatchRecord) -> None:
         """Cancelled before it ran: at its end now. Else its segments are closed by the queue."""
         if record.segments:
-            await self._enqueue(record)  # one that was lost is closed too, and gets its lines
+            await self._start(record)  # one that was lost is closed too, and gets its lines
             await stop_segments(record, self._queue)
             return
         to = BatchStatus.CANCELLED

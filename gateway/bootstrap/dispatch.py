@@ -11,7 +11,7 @@ import uvloop
 
 from gateway.batches.expiry import Expiry
 from gateway.batches.finalize import Finalizer, Finisher
-from gateway.batches.intake import Intake
+from gateway.batches.intake import Intake, IntakeRule
 from gateway.batches.publish import Publisher
 from gateway.batches.reconcile import Reconciler
 from gateway.batches.rows import RowSource
@@ -153,8 +153,9 @@ def _batch_loops(
     batches = BatchStore(JobCommands(redis), blobs)
     publisher = Publisher(batches, files, blobs, clock)
     finisher = Finisher(limits.worker, limits.ttl_ms)
+    rule = IntakeRule(limits.ttl_ms, policy.quota)
     return (
-        Intake(batches, blobs, queue, policy.models(), clock, limits.ttl_ms),
+        Intake(batches, blobs, queue, policy.models(), clock, rule),
         Finalizer(batches, blobs, queue, publisher, finisher, clock),
         Reconciler(batches, queue),
         Expiry(files, blobs, clock),

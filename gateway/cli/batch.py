@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.connection import ApiKey, BaseUrl, DataDir, connect
+from gateway.cli.retry import retry_failed
 from gateway.core.errors import Unavailable
 from gateway.providers.api_client import ApiClient
 
@@ -17,6 +18,7 @@ _AWAY_SECONDS = 60.0
 _NOT_COMPLETED = 2
 
 app = typer.Typer(help="Submit, follow and fetch batches.", no_args_is_help=True)
+app.command("retry-failed")(retry_failed)
 
 
 @app.command()

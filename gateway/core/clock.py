@@ -5,6 +5,12 @@ import time
 from typing import Protocol
 
 
+def since_boot() -> float:
+    """Seconds that go on while the machine sleeps, where the system can tell."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(clock)
+
+
 class Clock(Protocol):
     """What the product may know about time."""
 

@@ -16,8 +16,8 @@ class SegmentSpec:
 
     ``tokens`` is the estimate of each row (prompt + expected output), in dispatch order, as
     4-byte little-endian unsigned integers. ``window_ms`` counts from the server's now.
-    No row is leased before ``delay_ms`` have passed.
-    ``input_ref`` and ``index_ref`` are blob names.
+    No row is leased before ``delay_ms`` have passed, and none of a ``held`` segment before it is
+    started. ``input_ref`` and ``index_ref`` are blob names.
     """
 
     segment: str
@@ -32,11 +32,33 @@ class SegmentSpec:
     weight: float = 1.0
     priority: int = 0
     delay_ms: int = 0
+    held: bool = False
 
     @property
     def rows(self) -> int:
         """Number of rows."""
         return len(self.tokens) // 4
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What one tenant may have queued for one model: rows and estimated tokens; 0 is any number."""
+
+    rows: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Whose rows a lease holds: ``quantum`` rows of a tenant, then the next one's.
+
+    A segment goes first, out of turn, when less than ``slack_ms`` would be left to its deadline
+    after its remaining tokens at ``rate`` a second (0: unknown, they count as nothing).
+    """
+
+    quantum: int = 16
+    rate: float = 0.0
+    slack_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +105,8 @@ class Extended:
     """Answer of an extend.
 
     ``alive`` maps a lease to the milliseconds it has left, ``gone`` are leases that expired,
-    ``stopped`` are segments among the living leases whose rows must be aborted (cancelled,
-    expired or paused).
+    ``stopped`` are segments among the living leases whose rows must be aborted (cancelled
+    or expired; rows of a paused one finish).
     """
 
     alive: dict[str, int]
@@ -150,6 +172,19 @@ class Nacked:
 
     requeued: tuple[int, ...]
     exhausted: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeadRow:
+    """A row that was given up. ``code`` is that of its last error, empty when there was none.
+
+    ``reason`` is ``max_deliveries`` (it crashed with its holders) or ``max_tries``.
+    """
+
+    segment: str
+    index: int
+    reason: str
+    code: str
 
 
 class SegmentStatus(StrEnum):

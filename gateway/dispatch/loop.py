@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gateway.batches.rows import RowSource
 from gateway.core.errors import HeadwayError, Unavailable
-from gateway.core.work import Lease
+from gateway.core.work import Lease, Turns
 from gateway.dispatch.assemble import assemble, release_map
 from gateway.dispatch.held import HeldRow, Holdings
 from gateway.dispatch.pool import Pool
@@ -128,9 +128,7 @@ class Dispatcher:
                 rows,
                 self._limits.tokens,
                 self._limits.ttl_ms,
-                quantum=self._limits.quantum,
-                rate=self._settler.speed.rate(shard),
-                slack_ms=self._limits.slack_ms,
+                Turns(self._limits.quantum, self._settler.speed.rate(shard), self._limits.slack_ms),
             )
             if lease is not None:
                 found = True

@@ -8,6 +8,7 @@ from gateway.batches.lines import MESSAGES, transport_error_line
 from gateway.batches.rows import RowSource
 from gateway.core.errors import HeadwayError
 from gateway.core.usage import Usage
+from gateway.core.work import DeadRow
 from gateway.dispatch.run import Finished
 from gateway.dispatch.settle import Settlement, Settler
 from gateway.store.batches import job_of
@@ -35,6 +36,7 @@ class Reaper:
         self._settler = settler
         self._retry = retry
         self._interval = interval
+        self._leapt: set[str] = set()
 
     async def run(self) -> None:
         """Look after every shard until cancelled."""
@@ -51,11 +53,12 @@ class Reaper:
         await self._take_back(shard)
         while True:
             ticked = await self._queue.tick(shard, _MOST)
+            self._note_clock(shard, ticked.jump_ms)
             if max(ticked.promoted, ticked.expired) < _MOST:
                 break
-        dead: dict[str, list[tuple[int, str]]] = {}
-        for segment, index, code in await self._queue.dead(shard, _MOST):
-            dead.setdefault(segment, []).append((index, code))
+        dead: dict[str, list[DeadRow]] = {}
+        for row in await self._queue.dead(shard, _MOST):
+            dead.setdefault(row.segment, []).append(row)
         for segment, rows in dead.items():
             await self._bury(shard, segment, rows)
 
@@ -70,11 +73,30 @@ class Reaper:
         if leases:
             log.warning("%d leases ran out; %d rows wait again", leases, returned)
 
-    async def _bury(self, shard: str, segment: str, rows: list[tuple[int, str]]) -> None:
+    async def _bury(self, shard: str, segment: str, rows: list[DeadRow]) -> None:
         """Write the error line of rows whose deliveries are used up."""
-        names = await self._source.custom_ids(segment, [index for index, _ in rows])
-        for index, code in rows:
-            line = transport_error_line(names[index], code, MESSAGES.get(code, code))
-            result = Finished(line, Usage(), ok=False)
-            self._settler.put(Settlement(shard, _NO_LEASE, segment, job_of(segment), index, result))
+        names = await self._source.custom_ids(segment, [row.index for row in rows])
+        job = job_of(segment)
+        for row in rows:
+            result = Finished(_last_line(names[row.index], row), Usage(), ok=False)
+            self._settler.put(Settlement(shard, _NO_LEASE, segment, job, row.index, result))
         await self._settler.drained()
+
+    def _note_clock(self, shard: str, jump_ms: int) -> None:
+        if jump_ms and shard not in self._leapt:
+            log.error(
+                "%s: the queue server's clock leapt by %d s; nothing expires until "
+                "`headway queue confirm-clock`",
+                shard,
+                jump_ms // 1000,
+            )
+        (self._leapt.add if jump_ms else self._leapt.discard)(shard)
+
+
+def _last_line(custom_id: str, row: DeadRow) -> bytes:
+    """The error line: of the crash, or of the last error when the tries are used up."""
+    code = row.reason if row.reason in MESSAGES else row.code or row.reason
+    message = MESSAGES.get(row.reason, "This request was given up after its last try.")
+    if row.code and row.code != code:
+        message += f" Its last error was {row.code}."
+    return transport_error_line(custom_id, code, message)

@@ -19,6 +19,7 @@ from pydantic import (
 
 from gateway.core.lanes import Lane
 from gateway.core.targets import Timeouts
+from gateway.core.work import Quota
 from gateway.schemas.webhooks import secret_key
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -181,9 +182,15 @@ class WebhookPolicy(PolicyModel):
 
 
 class TenantPolicy(PolicyModel):
-    """A tenant's share of the offline capacity, relative to the others, and its webhooks."""
+    """A tenant's share of the offline capacity, relative to the others, its quota and its webhooks.
+
+    A batch that would bring its unfinished rows or estimated tokens of one model over
+    ``max_queued_rows`` or ``max_queued_tokens`` fails.
+    """
 
     weight: float = Field(default=1.0, gt=0)
+    max_queued_rows: int | None = Field(default=None, ge=1)
+    max_queued_tokens: int | None = Field(default=None, ge=1)
     webhooks: tuple[WebhookPolicy, ...] = ()
 
 
@@ -237,6 +244,11 @@ class Policy(PolicyModel):
             for model in target.models:
                 served[model] = (*served.get(model, ()), name)
         return served
+
+    def quota(self, tenant: str) -> Quota:
+        """What the tenant may have queued for one model."""
+        known = self.tenants.get(tenant) or TenantPolicy()
+        return Quota(known.max_queued_rows or 0, known.max_queued_tokens or 0)
 
     def weight(self, tenant: str) -> float:
         """The tenant's weight; 1 when it is not declared."""

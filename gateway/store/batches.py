@@ -147,6 +147,11 @@ class BatchStore:
         for name in names:
             await self._blobs.delete(name)
 
+    async def forget(self, facts: BatchFacts) -> None:
+        """Delete the batch: its folder first, so that nothing puts it back."""
+        await self._blobs.delete(_name(facts.id, ""))
+        await self._commands.remove(facts.id, facts.tenant)
+
     async def ask_intake(self, facts: BatchFacts) -> None:
         """Let a dispatcher validate the batch, oldest first."""
         await self._commands.ask_intake(facts.id, facts.created_at * 1000)

@@ -63,6 +63,12 @@ class JobCommands:
         await self._do("ZADD", _tenant_key(tenant), 0, batch_id)
         await self._add.run(self._redis, [_job_key(batch_id)], *_flat(fields))
 
+    async def remove(self, batch_id: str, tenant: str) -> None:
+        """Delete the record and its place in the list."""
+        await self._do("ZREM", _INTAKE, batch_id)
+        await self._do("ZREM", _tenant_key(tenant), batch_id)
+        await self._do("DEL", _job_key(batch_id))
+
     async def exists(self, batch_id: str) -> bool:
         """Whether there is a record."""
         return bool(await self._do("EXISTS", _job_key(batch_id)))

@@ -1,10 +1,13 @@
 """The queue's client: leasing work and what keeps the schedule. Settling is in ``settle``."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from gateway.core.work import Extended, Lease, LeasedRow, LeasedRun, SegmentSpec
+from gateway.core.clock import since_boot
+from gateway.core.errors import RateLimited
+from gateway.core.work import Extended, Lease, LeasedRow, LeasedRun, Quota, SegmentSpec, Turns
 from gateway.store.client import StoreClient
+from gateway.store.control import QueueControl
 from gateway.store.keys import SHARDS, shard_key
 from gateway.store.settle import QueueSettlement, RetryRule
 from gateway.store.views import QueueViews
@@ -12,37 +15,48 @@ from gateway.store.views import QueueViews
 __all__ = ["QueueClient", "RetryRule"]
 
 _RUN_VALUES = 11
+_NEW_SHARD = -1
+_OVER_ROWS = -2
+_RETRY_AFTER = 60.0
+_TURNS = Turns()
 # Shorter than the client's time limit for any command.
 _LONGEST_WAIT = 3.0
 
 
-class QueueClient(QueueSettlement, QueueViews):
+class QueueClient(QueueSettlement, QueueControl, QueueViews):
     """All operations of the queue. Every method is one script or one read, and may be repeated.
 
     Raises StoreUnavailable when the server does not answer, StoreFull when it is out of memory.
     """
 
-    def __init__(self, redis: StoreClient) -> None:
-        super().__init__(redis)
+    def __init__(self, redis: StoreClient, seconds: Callable[[], float] = since_boot) -> None:
+        super().__init__(redis, seconds)
         self._listed: set[str] = set()
 
-    async def enqueue(self, shard: str, spec: SegmentSpec) -> bool:
+    async def enqueue(self, shard: str, spec: SegmentSpec, quota: Quota | None = None) -> bool:
         """Add a segment. True when it is new, False when it was there.
 
         A shard is listed before its first segment. A server that lost everything refuses until
-        that was done again.
+        that was done again. Raises RateLimited when the tenant would have more than ``quota``.
         """
-        added = await self._enqueue(shard, spec) if shard in self._listed else -1
-        if added < 0:
+        quota = quota or Quota()
+        added = await self._enqueue(shard, spec, quota) if shard in self._listed else [_NEW_SHARD]
+        if added[0] == _NEW_SHARD:
             self._listed.discard(shard)
             await self._redis.execute_command("SADD", SHARDS, shard)
-            added = await self._enqueue(shard, spec)
+            added = await self._enqueue(shard, spec, quota)
             self._listed.add(shard)
-        return bool(added)
+        if added[0] < 0:
+            raise _over(quota, spec, *added)
+        return bool(added[0])
 
-    async def _enqueue(self, shard: str, spec: SegmentSpec) -> int:
+    async def start(self, shard: str, segment: str) -> bool:
+        """Let a held segment run; one that runs is left alone. False when there is none."""
+        return bool(await self._run("start", shard, segment))
+
+    async def _enqueue(self, shard: str, spec: SegmentSpec, quota: Quota) -> Sequence[int]:
         total = sum(struct.unpack(f"<{spec.rows}I", spec.tokens))
-        answer = await self._run(
+        answer: Sequence[int] = await self._run(
             "enqueue",
             shard,
             spec.segment,
@@ -59,8 +73,11 @@ class QueueClient(QueueSettlement, QueueViews):
             spec.tokens,
             int(shard in self._listed),
             spec.delay_ms,
+            quota.rows,
+            quota.tokens,
+            int(spec.held),
         )
-        return int(answer)
+        return answer
 
     async def lease(
         self,
@@ -69,19 +86,14 @@ class QueueClient(QueueSettlement, QueueViews):
         max_rows: int,
         max_tokens: int,
         ttl_ms: int,
-        *,
-        quantum: int = 16,
-        rate: float = 0.0,
-        slack_ms: int = 0,
+        turns: Turns = _TURNS,
     ) -> Lease | None:
         """Take at most ``max_rows`` rows of at most ``max_tokens``; None when nothing is ready.
 
-        A segment goes first, out of turn, when less than ``slack_ms`` would be left to its deadline
-        after its remaining tokens at ``rate`` a second (0: unknown, they count as nothing).
         1,024 rows are the most that one lease holds.
         At least one row is given even when it is over the token budget.
         """
-        limits = (max_rows, max_tokens, ttl_ms, quantum, f"{rate:.3f}", slack_ms)
+        limits = (max_rows, max_tokens, ttl_ms, turns.quantum, f"{turns.rate:.3f}", turns.slack_ms)
         values = await self._run("lease", shard, worker, *limits)
         if not values:
             return None
@@ -105,6 +117,19 @@ class QueueClient(QueueSettlement, QueueViews):
         keys = [shard_key(shard, "wake") for shard in shards]
         seconds = min(timeout_s, _LONGEST_WAIT)
         await self._redis.execute_command("BLPOP", *keys, f"{seconds:.3f}")
+
+
+def _over(quota: Quota, spec: SegmentSpec, refused: int, queued: int) -> RateLimited:
+    """In OpenAI's words: the same code for tokens, and one like it for requests."""
+    rows = refused == _OVER_ROWS
+    what, limit = ("request", quota.rows) if rows else ("token", quota.tokens)
+    return RateLimited(
+        f"Enqueued {what} limit reached for {spec.model}. Limit: {limit:,} enqueued {what}s, "
+        f"of which {queued:,} are in use. Please try again once some in_progress batches have "
+        "been completed.",
+        retry_after=_RETRY_AFTER,
+        code=f"{what}_limit_exceeded",
+    )
 
 
 def _run_of(values: Sequence[bytes | int]) -> LeasedRun:

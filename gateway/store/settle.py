@@ -1,10 +1,11 @@
 """What becomes of leased rows: committed, given back, taken back, cancelled, finished."""
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.core.clock import since_boot
 from gateway.core.usage import Usage
 from gateway.core.work import (
     Committed,
@@ -19,6 +20,7 @@ from gateway.store.scripts import run_script
 
 _MOST_U32 = 2**32 - 1
 _MOST_COMMITTED = 512
+_CLOCK_AHEAD_MS = 300_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +48,24 @@ class Reaped:
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
-    """Segments whose retries became due, and segments whose deadline passed."""
+    """Segments whose retries became due, and segments whose deadline passed.
+
+    ``jump_ms`` is not 0 when the server's clock leapt forward: nothing expires until that is
+    confirmed.
+    """
 
     promoted: int
     expired: int
+    jump_ms: int
 
 
 class QueueSettlement:
-    """The settling half of the queue client."""
+    """The settling half of the queue client. ``seconds`` go on whatever the server's clock does."""
 
-    def __init__(self, redis: StoreClient) -> None:
+    def __init__(self, redis: StoreClient, seconds: Callable[[], float] = since_boot) -> None:
         self._redis = redis
+        self._seconds = seconds
+        self._ticks: dict[str, tuple[int, float]] = {}
 
     async def _run(self, name: str, shard: str, *args: str | int | bytes) -> Any:
         return await run_script(self._redis, name, shard, *args)
@@ -105,7 +114,7 @@ class QueueSettlement:
         retry: RetryRule,
     ) -> Nacked:
         """Give failed rows back for another try, as far as they have one left."""
-        rows = [v for f in failures for v in (f.index, int(f.kind), f.retry_after_ms)]
+        rows = [v for f in failures for v in (f.index, int(f.kind), f.retry_after_ms, f.code)]
         rule = (retry.max_tries, retry.base_ms, retry.cap_ms, retry.max_crashes)
         requeued, exhausted = await self._run("nack", shard, lease_id, segment, *rule, *rows)
         return Nacked(tuple(map(int, requeued)), tuple(map(int, exhausted)))
@@ -121,13 +130,21 @@ class QueueSettlement:
 
     async def reap(self, shard: str, max_leases: int, retry: RetryRule) -> Reaped:
         """Take back what at most ``max_leases`` expired leases held."""
-        leases, returned, dead = await self._run("reap", shard, max_leases, retry.max_crashes)
+        rule = (retry.max_crashes, retry.max_tries)
+        leases, returned, dead = await self._run("reap", shard, max_leases, *rule)
         pairs = zip(dead[::2], dead[1::2], strict=True)
         return Reaped(leases, returned, tuple((seg.decode(), int(row)) for seg, row in pairs))
 
     async def tick(self, shard: str, most: int, *, grace_ms: int = 3000) -> Ticked:
         """Promote due retries, expire what is past its deadline, close what is past its grace."""
-        return Ticked(*await self._run("tick", shard, most, grace_ms))
+        now, expected = self._seconds(), 0
+        if shard in self._ticks:
+            at_ms, at = self._ticks[shard]
+            expected = at_ms + int(1000 * (now - at))
+        limits = (grace_ms, expected, _CLOCK_AHEAD_MS)
+        promoted, expired, server_ms, jump_ms = await self._run("tick", shard, most, *limits)
+        self._ticks[shard] = (server_ms, now)
+        return Ticked(promoted, expired, jump_ms)
 
     async def cancel(
         self, shard: str, segment: str, grace_ms: int

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.core.usage import Usage
-from gateway.core.work import SegmentStatus, SegmentView
+from gateway.core.work import DeadRow, SegmentStatus, SegmentView
 from gateway.store.client import StoreClient
 from gateway.store.keys import SHARDS, shard_key
 from gateway.store.scripts import run_script
@@ -96,16 +96,30 @@ class QueueViews:
         bits = await self._redis.execute_command("GET", shard_key(shard, f"g:{segment}"))
         return bits or b""
 
-    async def dead(self, shard: str, most: int) -> list[tuple[str, int, str]]:
-        """Rows whose deliveries are used up and that still need their error line."""
-        found: list[tuple[str, int, str]] = []
+    async def dead(self, shard: str, most: int) -> list[DeadRow]:
+        """Rows that were given up, that nobody holds, and that still need their error line."""
+        found: list[DeadRow] = []
         for name in await self._redis.execute_command("SMEMBERS", shard_key(shard, "dead")):
             segment = name.decode()
             key = shard_key(shard, f"x:{segment}")
             rows = await self._redis.execute_command("ZRANGE", key, 0, most - len(found) - 1)
-            found += [(segment, int(row), "max_deliveries") for row in rows]
+            if rows:
+                why = await self._redis.execute_command(
+                    "HMGET", shard_key(shard, f"y:{segment}"), *rows
+                )
+                pairs = zip(rows, why, strict=True)
+                found += [_dead(segment, row, reason) for row, reason in pairs if reason]
             if len(found) >= most:
                 break
+        return found
+
+    async def given_up(self, shard: str, most: int) -> list[tuple[int, DeadRow]]:
+        """The last 1,000 rows that were given up, newest first, each with its Unix ms."""
+        texts = await self._redis.execute_command("LRANGE", shard_key(shard, "dl"), 0, most - 1)
+        found = []
+        for text in texts:
+            at, segment, row, reason = text.split(b" ", 3)
+            found.append((int(at), _dead(segment.decode(), row, reason)))
         return found
 
     async def meter(
@@ -133,3 +147,8 @@ class QueueViews:
     async def audit(self, shard: str) -> list[str]:
         """One sentence per invariant that does not hold; empty when all is well."""
         return [text.decode() for text in await run_script(self._redis, "audit", shard)]
+
+
+def _dead(segment: str, row: bytes, why: bytes) -> DeadRow:
+    reason, _, code = why.decode().partition(" ")
+    return DeadRow(segment, int(row), reason, code)

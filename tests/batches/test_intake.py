@@ -2,11 +2,14 @@
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 import orjson
+import pytest
 
-from gateway.batches.intake import Intake
+from gateway.batches.intake import Intake, IntakeRule
 from gateway.core.errors import HeadwayError
+from gateway.core.work import Quota
 from gateway.store.keys import shard_of
 from tests.support.batch import chat_line
 from tests.support.batch_plane import MODELS, BatchPlane, eventually
@@ -52,6 +55,46 @@ async def test_mixed_models_become_segments(plane: BatchPlane) -> None:
     assert (await plane.get(batch_id))["model"] is None
 
 
+async def test_more_than_the_quota_fails(plane: BatchPlane) -> None:
+    """OpenAI's code and words; nothing of it runs, and the quota is free again afterwards."""
+    lines = [chat_line("1", "x"), chat_line("2", "x", model="n"), chat_line("3", "x", model="n")]
+    content = b"".join(orjson.dumps(line) + b"\n" for line in lines)
+    for quota, code in (
+        (Quota(rows=1), "request_limit_exceeded"),
+        (Quota(tokens=1), "token_limit_exceeded"),
+    ):
+        batch = await plane.create(await plane.upload(content))
+        args = plane.batches, plane.blobs, plane.queue, MODELS, plane.clock
+        assert await Intake(*args, IntakeRule(quota={"a": quota}.__getitem__)).step()
+        batch = await plane.get(batch["id"])
+        (error,) = batch["errors"]["data"]
+        assert (batch["status"], error["code"], error["line"]) == ("failed", code, None)
+        assert "limit reached for" in error["message"]
+        for model in MODELS:
+            assert await plane.run(10, model=model) == 0
+            assert await plane.queue.audit(shard_of(model)) == []
+            assert (await plane.queue.stats(shard_of(model)))["segments"] == 0
+
+
+async def test_a_cancel_during_validation_leaves_nothing_behind(
+    plane: BatchPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Segments that were enqueued and never started are forgotten."""
+    batch = await plane.create(await plane.upload(orjson.dumps(chat_line("1", "x"))))
+    enqueue = plane.queue.enqueue
+
+    async def cancelled(*args: Any) -> bool:
+        await plane.a.post(f"/v1/batches/{batch['id']}/cancel")
+        return await enqueue(*args)
+
+    monkeypatch.setattr(plane.queue, "enqueue", cancelled)
+    assert await plane.intake.step()
+    assert (await plane.get(batch["id"]))["status"] == "cancelled"
+    assert await plane.queue.segment(shard_of("m"), f"{batch['id']}.0") is None
+    assert await plane.run(10) == 0
+    assert await plane.queue.audit(shard_of("m")) == []
+
+
 async def test_another_takes_over_after_a_crash(plane: BatchPlane) -> None:
     """A claim that ran out is taken again and comes to the same end; rows are enqueued once."""
     batch = await plane.create(await plane.upload(orjson.dumps(chat_line("1", "x"))))
@@ -72,7 +115,7 @@ async def test_another_takes_over_after_a_crash(plane: BatchPlane) -> None:
 async def test_a_claim_is_held_on_to(plane: BatchPlane) -> None:
     """A validation that takes longer than its claim is not begun by another dispatcher."""
     await plane.create(await plane.upload(orjson.dumps(chat_line("1", "x"))))
-    intake = Intake(plane.batches, plane.blobs, plane.queue, MODELS, plane.clock, claim_ms=60)
+    intake = Intake(plane.batches, plane.blobs, plane.queue, MODELS, plane.clock, IntakeRule(60))
     step = asyncio.create_task(intake.step())
     await asyncio.sleep(0.02)
     started = plane.clock.monotonic()
@@ -128,7 +171,7 @@ async def test_an_unreadable_input_fails_when_its_window_is_over(plane: BatchPla
 async def _insist(plane: BatchPlane) -> None:
     """Claim and try again until the batch has ended."""
     (batch_id,) = await plane.batches.all_ids()
-    intake = Intake(plane.batches, plane.blobs, plane.queue, MODELS, plane.clock, claim_ms=50)
+    intake = Intake(plane.batches, plane.blobs, plane.queue, MODELS, plane.clock, IntakeRule(50))
     while (record := await plane.batches.load(batch_id)) and not record.ended:
         with suppress(HeadwayError):
             await intake.step()

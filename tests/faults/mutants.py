@@ -53,16 +53,10 @@ MUTANTS = (
         "local leases = {}",
     ),
     Mutant(
-        "the reaper ignores the done bit",
-        "reap",
-        "if queued and call('GETBIT', P .. 'd:' .. seg, row) == 0 then",
-        "if queued then",
-    ),
-    Mutant(
-        "release ignores the done bit",
-        "release",
-        "if call('GETBIT', P .. 'd:' .. seg, row) == 0 then",
-        "if true then",
+        "what is released or reaped ignores the done bit",
+        "lib",
+        "if call('GETBIT', P .. 'd:' .. seg, row) == 0 then open[#open + 1] = row end",
+        "open[#open + 1] = row",
     ),
     Mutant(
         "nack ignores the done bit",
@@ -104,7 +98,7 @@ MUTANTS = (
     Mutant(
         "a row that waits is put into no queue",
         "lib",
-        "    call('ZADD', P .. 'later', first, seg)\n",
+        "    call('ZADD', P .. 'later', due, seg)\n",
         "",
     ),
     Mutant(
@@ -123,6 +117,12 @@ MUTANTS = (
         "due retries are not promoted",
         "tick",
         "  make_ready(seg, h[1], num(h[2]), num(h[3]))\n",
+        "",
+    ),
+    Mutant(
+        "tokens of done rows stay in the quota",
+        "commit",
+        "  if open > 0 then call('HINCRBY', P .. 'tn:' .. h[2], 'tokens', -open) end\n",
         "",
     ),
     Mutant(

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from gateway.core.work import RowFailure, TryKind
+from gateway.core.work import RowFailure, TryKind, Turns
 from gateway.store.client import StoreClient
 from gateway.store.keys import shard_key
 from gateway.store.queue import QueueClient, RetryRule
@@ -120,9 +120,7 @@ async def _rescued(queue: QueueClient, rate: float, slack_ms: int) -> list[str]:
     """Tenants in the order of 8 leases of 4 rows."""
     order = []
     for _ in range(8):
-        lease = await queue.lease(
-            SHARD, "w", 4, 10**9, 60_000, quantum=4, rate=rate, slack_ms=slack_ms
-        )
+        lease = await queue.lease(SHARD, "w", 4, 10**9, 60_000, Turns(4, rate, slack_ms))
         assert lease is not None
         assert len(lease.runs) == 1
         order.append(lease.runs[0].tenant)

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from gateway.core.usage import Usage
-from gateway.core.work import Lease, PartRef, RowFailure, RowOutcome, TryKind
+from gateway.core.work import Lease, PartRef, RowFailure, RowOutcome, TryKind, Turns
 from gateway.store.client import StoreClient
 from gateway.store.keys import shard_key
 from gateway.store.queue import QueueClient, RetryRule
@@ -26,7 +26,7 @@ def queue(store: StoreClient) -> QueueClient:
 
 
 async def _lease(queue: QueueClient, rows: int, ttl_ms: int = 60_000) -> Lease:
-    lease = await queue.lease(SHARD, "w", rows, 10**9, ttl_ms, quantum=QUANTUM)
+    lease = await queue.lease(SHARD, "w", rows, 10**9, ttl_ms, Turns(QUANTUM))
     assert lease is not None
     return lease
 
@@ -40,7 +40,7 @@ class Fleet:
 
     def __init__(self, queue: QueueClient, seed: int) -> None:
         self.queue = queue
-        self.rng = random.Random(seed)  # noqa: S311 - sizes, no secrets
+        self.rng = random.Random(seed)
         self.sizes: dict[str, list[int]] = {}
         self.done: Counter[str] = Counter()
         self.flying: list[Lease] = []

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from gateway.core.usage import Usage
-from gateway.core.work import Lease, RowFailure, SegmentStatus, TryKind
+from gateway.core.work import DeadRow, Lease, RowFailure, SegmentStatus, TryKind
 from gateway.store.client import StoreClient
 from gateway.store.queue import QueueClient, RetryRule
 from tests.support.segments import HOUR, SHARD, held, outcome, segment
@@ -126,7 +126,7 @@ async def test_a_poison_row_costs_its_neighbours_nothing(queue: QueueClient) -> 
             await queue.commit(SHARD, lease.id, "a.0", [outcome(row) for row in rows], HOUR)
     assert deliveries[13] == 5
     assert max(count for row, count in deliveries.items() if row != 13) <= 4
-    assert await queue.dead(SHARD, 10) == [("a.0", 13, "max_deliveries")]
+    assert await queue.dead(SHARD, 10) == [DeadRow("a.0", 13, "max_deliveries", "")]
     assert await queue.audit(SHARD) == []
     await queue.commit(SHARD, "", "a.0", [outcome(13, ok=False)], HOUR)
     view = await queue.segment(SHARD, "a.0")

@@ -263,6 +263,8 @@ class Swarm:
         self.history.published.add(name)
 
     async def _compare_meter(self) -> None:
+        for text in await self._queue.audit(SHARD):
+            self.history.wrong(f"audit: {text}")
         if self.history.violations:
             return
         for tenant, names in (("t", ("a.0", "b.0")), ("u", ("c.0", _CANCELLED))):

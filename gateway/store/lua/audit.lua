@@ -1,5 +1,5 @@
 -- Check what must always hold. Returns one sentence per violation.
-local wrong, open = {}, {}
+local wrong, open, tokens = {}, {}, {}
 local leased = {}
 
 local function check(good, text)
@@ -24,21 +24,29 @@ end
 local segments = call('ZRANGE', P .. 'edf', 0, -1)
 for _, seg in ipairs(call('ZRANGE', P .. 'grace', 0, -1)) do segments[#segments + 1] = seg end
 for _, seg in ipairs(segments) do
-  local h = call('HMGET', P .. 's:' .. seg, 'n', 'cur', 'ok', 'bad', 'leased', 'status', 'tenant')
+  local h = call('HMGET', P .. 's:' .. seg, 'n', 'cur', 'ok', 'bad', 'leased', 'status', 'tenant', 'open', 'paused', 'held')
+  local idle = h[9] or h[10]
   local n, cur, done = num(h[1]), num(h[2]), call('BITCOUNT', P .. 'd:' .. seg)
   local count = leased[seg] or { all = 0, open = 0 }
   local waiting = call('ZCARD', P .. 'r:' .. seg)
   if h[6] == 'queued' then
     check(n == done + count.open + waiting + call('ZCARD', P .. 'x:' .. seg) + n - cur,
       'I1 ' .. seg .. ': a row is nowhere or twice')
-    check(waiting + n - cur == 0 or call('ZSCORE', P .. 'q:' .. h[7], seg) or call('ZSCORE', P .. 'later', seg),
-      'I1 ' .. seg .. ': has rows and is in no queue')
+    check(waiting + n - cur == 0 or idle or call('ZSCORE', P .. 'q:' .. h[7], seg)
+      or call('ZSCORE', P .. 'later', seg), 'I1 ' .. seg .. ': has rows and is in no queue')
+    check(not idle or not call('ZSCORE', P .. 'q:' .. h[7], seg), 'I1 ' .. seg .. ': is paused and in a queue')
   end
   check(num(h[3]) + num(h[4]) == done, 'I2 ' .. seg .. ': counters are not its done bits')
   check(num(h[5]) == count.all, 'I1 ' .. seg .. ': leased is not what leases hold')
   open[h[7]] = (open[h[7]] or 0) + n - done
+  tokens[h[7]] = (tokens[h[7]] or 0) + num(h[8])
 end
-for tenant, rows in pairs(open) do
-  check(rows == num(call('HGET', P .. 'tn:' .. tenant, 'rows')), 'I11 tenant ' .. tenant .. ': quota counter leaks')
+for _, tenant in ipairs(call('SMEMBERS', P .. 'tenants')) do
+  local t = call('HMGET', P .. 'tn:' .. tenant, 'rows', 'tokens', 'paused')
+  check((open[tenant] or 0) == num(t[1]) and (tokens[tenant] or 0) == num(t[2]),
+    'I11 tenant ' .. tenant .. ': quota counter leaks')
+  local ready, active = call('EXISTS', P .. 'q:' .. tenant) == 1, call('ZSCORE', P .. 'act', tenant)
+  check(not ready or active or t[3], 'I1 tenant ' .. tenant .. ': has rows and is not active')
+  check(not active or not t[3], 'I1 tenant ' .. tenant .. ': is paused and active')
 end
 return wrong

@@ -67,11 +67,11 @@ if fresh > 0 then
   charge(h[2], h[5], prompt + completion - (paid == new and open or estimate(seg, paid)))
   if #held < n then
     call('ZREM', P .. 'r:' .. seg, unpack(rows))
-    call('ZREM', P .. 'x:' .. seg, unpack(rows))
-    if call('EXISTS', P .. 'x:' .. seg) == 0 then call('SREM', P .. 'dead', seg) end
+    revive(seg, rows)
   end
   if call('EXISTS', P .. 'a:' .. seg) == 1 then call('HDEL', P .. 'a:' .. seg, unpack(rows)) end
   call('HINCRBY', P .. 'tn:' .. h[2], 'rows', -fresh)
+  if open > 0 then call('HINCRBY', P .. 'tn:' .. h[2], 'tokens', -open) end
   local meter, model = P .. 'm:' .. h[2] .. ':' .. ARGV[3], h[3]
   local function add(figure, metered, by)
     if by == 0 then return end

@@ -7,8 +7,6 @@ local h = call('HMGET', key, 'status', 'fence', 'closing')
 if h[1] ~= 'finalizing' or h[2] ~= ARGV[2] then return 0 end
 call('HSET', key, 'status', h[3])
 call('ZREM', P .. 'fin', seg)
-call('SREM', P .. 'dead', seg)
-call('UNLINK', P .. 'k:' .. seg, P .. 'd:' .. seg, P .. 'g:' .. seg, P .. 'f:' .. seg, P .. 'r:' .. seg,
-  P .. 'a:' .. seg, P .. 'x:' .. seg)
+free_rows(seg)
 call('EXPIRE', key, 2592000)
 return 1

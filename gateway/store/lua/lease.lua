@@ -5,7 +5,7 @@
 -- Returns {} or {lease, seg, job, tenant, model, endpoint, in, ix, deadline, from, to, tries, ...}:
 -- nine values and then the range [from, to) and "row:errors:crashes,..." of each run.
 local want, budget = math.min(1024, tonumber(ARGV[2])), tonumber(ARGV[3])
-local quantum, rate, slack = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local quantum, rate, slack = tonumber(ARGV[5]), num(ARGV[6]), num(ARGV[7])
 local MOST_LATE = 16
 local now = now_ms()
 local got, spent, full = 0, 0, false
@@ -107,8 +107,9 @@ local function to_rescue()
 end
 
 -- One lease of four is fair alone, so that late work cannot keep the others from all progress.
-local lid = num(call('HGET', KEYS[1], 'lid'))
-if slack > 0 and lid % 4 < 3 then
+local meta = call('HMGET', KEYS[1], 'paused', 'lid')
+if meta[1] then return {} end
+if slack > 0 and num(meta[2]) % 4 < 3 then
   local seg, tenant = to_rescue()
   if seg then serve(tenant, seg, want) end
 end

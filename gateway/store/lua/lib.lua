@@ -2,27 +2,31 @@
 --
 -- KEYS[1] is gw:{shard}:meta; all other keys of the shard have its prefix P and so its slot.
 --   meta           hash    vt: virtual time of the tenant served last, for when nobody is active;
---                          lid: last lease number; v: schema version
+--                          lid: last lease number; paused; jump: ms the clock leapt, until
+--                          an operator confirms it; v: schema version
 --   tenants        set     every tenant that ever had a segment here
 --   act            zset    tenant -> virtual time; tenants with rows that may be leased now. A tenant
 --                          is charged, per weight, the estimates of its leased rows and the tokens
 --                          of its done rows, nothing else
---   tn:<tenant>    hash    weight, vt when it was last active, rows and tokens not done (quota)
+--   tn:<tenant>    hash    weight, vt when it was last active, rows and estimated tokens not
+--                          done (quota), paused
 --   q:<tenant>     zset    segment -> effective deadline ms; segments with rows that may be leased
 --   edf            zset    segment -> deadline ms; segments that are queued
 --   later          zset    segment -> due ms; segments whose only work is not due yet
 --   s:<segment>    hash    the record: job, tenant, model, endpoint, weight, n, cur, ok, bad,
 --                          leased, status, closing, deadline, prio, nb: ms before which nothing is
---                          leased, in, ix, grace, fence, tokens: sum of estimates, open: of
+--                          leased, paused, held: not started yet, in, ix, grace, fence, tokens: sum of estimates, open: of
 --                          rows not done, prompt, completion, cached, reasoning
 --   k:<segment>    string  4-byte little-endian token estimate per row
 --   d:<segment>    bitmap  rows that are done
 --   g:<segment>    bitmap  rows that are done and good
 --   f:<segment>    string  16 bytes per row: part u32, offset u64, length u32
 --   r:<segment>    zset    row -> due ms; rows that wait for another try
---   a:<segment>    hash    row -> "error tries:crash tries:crashes alone:group"
---   x:<segment>    zset    row -> ms; rows whose deliveries are used up, waiting for their line
+--   a:<segment>    hash    row -> "error tries:crash tries:crashes alone:group:last code"
+--   x:<segment>    zset    row -> ms; rows that were given up and nobody holds, waiting for their line
+--   y:<segment>    hash    row -> "reason last code" of such rows
 --   dead           set     segments that have such rows
+--   dl             list    "ms segment row reason last code" of the 1,000 rows given up last
 --   l:<lease>      hash    worker, left: rows not settled, n: rows at the start
 --   ls:<lease>     set     segments of the lease
 --   lr:<lease>:<segment> set  rows of the segment that the lease holds and has not settled
@@ -47,23 +51,58 @@ local function num(value)
   return tonumber(value) or 0
 end
 
--- The segment has rows that may be leased now: its tenant competes from here on.
-local function make_ready(seg, tenant, deadline, prio)
-  call('ZREM', P .. 'later', seg)
-  call('ZADD', P .. 'q:' .. tenant, deadline - prio * 60000, seg)
-  if not call('ZSCORE', P .. 'act', tenant) then
-    local first = call('ZRANGE', P .. 'act', 0, 0, 'WITHSCORES')[2] or call('HGET', KEYS[1], 'vt')
-    call('ZADD', P .. 'act', math.max(num(first), num(call('HGET', P .. 'tn:' .. tenant, 'vt'))), tenant)
-  end
+-- The tenant competes from here on, if it has rows that may be leased and is not paused: where it
+-- was last, or beside the one that is behind most.
+local function activate(tenant)
+  if call('ZSCORE', P .. 'act', tenant) or call('EXISTS', P .. 'q:' .. tenant) == 0 then return end
+  local h = call('HMGET', P .. 'tn:' .. tenant, 'vt', 'paused')
+  if h[2] then return end
+  local first = call('ZRANGE', P .. 'act', 0, 0, 'WITHSCORES')[2] or call('HGET', KEYS[1], 'vt')
+  call('ZADD', P .. 'act', math.max(num(first), num(h[1])), tenant)
 end
 
--- The segment has no rows that may be leased now; without another one its tenant rests.
-local function unready(seg, tenant)
-  if call('ZREM', P .. 'q:' .. tenant, seg) == 0 or call('EXISTS', P .. 'q:' .. tenant) == 1 then return end
+-- The tenant competes no more; what it was charged is kept.
+local function rest(tenant)
   local vt = call('ZSCORE', P .. 'act', tenant)
   if vt then
     call('ZREM', P .. 'act', tenant)
     call('HSET', P .. 'tn:' .. tenant, 'vt', vt)
+  end
+end
+
+-- A priority is worth a minute of the deadline.
+local function effective(deadline, prio)
+  return deadline - prio * 60000
+end
+
+-- The segment has rows that may be leased now.
+local function make_ready(seg, tenant, deadline, prio)
+  call('ZREM', P .. 'later', seg)
+  call('ZADD', P .. 'q:' .. tenant, effective(deadline, prio), seg)
+  activate(tenant)
+end
+
+-- The segment has no rows that may be leased now; without another one its tenant rests.
+local function unready(seg, tenant)
+  if call('ZREM', P .. 'q:' .. tenant, seg) == 1 and call('EXISTS', P .. 'q:' .. tenant) == 0 then
+    rest(tenant)
+  end
+end
+
+-- Let a queued segment wait where its rows belong: to be leased now, or when the first is due.
+-- Nowhere while it is paused or held, or all its rows are out.
+local function place(seg, now)
+  local h = call('HMGET', P .. 's:' .. seg, 'tenant', 'deadline', 'prio', 'cur', 'n', 'nb', 'paused', 'held')
+  if h[7] or h[8] then return end
+  local due = num(h[4]) < num(h[5]) and num(h[6]) or nil
+  local first = call('ZRANGE', P .. 'r:' .. seg, 0, 0, 'WITHSCORES')[2]
+  if first then due = math.min(due or tonumber(first), tonumber(first)) end
+  if not due then return end
+  if due <= now then
+    make_ready(seg, h[1], num(h[2]), num(h[3]))
+    wake()
+  else
+    call('ZADD', P .. 'later', due, seg)
   end
 end
 
@@ -98,7 +137,7 @@ end
 
 -- Enter FINALIZING when nothing can be added any more. Returns true when it was entered.
 local function close_if_done(seg, now)
-  local h = call('HMGET', P .. 's:' .. seg, 'status', 'n', 'ok', 'bad', 'leased', 'grace', 'tenant', 'closing')
+  local h = call('HMGET', P .. 's:' .. seg, 'status', 'n', 'ok', 'bad', 'leased', 'grace', 'tenant', 'closing', 'open')
   local all_done = num(h[3]) + num(h[4]) == num(h[2])
   local closing
   if h[1] == 'queued' then
@@ -116,6 +155,7 @@ local function close_if_done(seg, now)
   call('ZADD', P .. 'fin', now, seg)
   if not all_done then
     call('HINCRBY', P .. 'tn:' .. h[7], 'rows', num(h[3]) + num(h[4]) - num(h[2]))
+    call('HINCRBY', P .. 'tn:' .. h[7], 'tokens', -num(h[9]))
   end
   return true
 end
@@ -128,14 +168,7 @@ local function requeue(seg, rows, due, now)
     args[#args + 1] = rows[i]
   end
   call('ZADD', P .. 'r:' .. seg, unpack(args))
-  local h = call('HMGET', P .. 's:' .. seg, 'tenant', 'deadline', 'prio', 'cur', 'n')
-  local first = num(call('ZRANGE', P .. 'r:' .. seg, 0, 0, 'WITHSCORES')[2])
-  if first <= now or num(h[4]) < num(h[5]) then
-    make_ready(seg, h[1], num(h[2]), num(h[3]))
-    wake()
-  else
-    call('ZADD', P .. 'later', first, seg)
-  end
+  place(seg, now)
 end
 
 -- Take rows out of a lease. Returns those that it held; the lease ends with its last row.
@@ -169,18 +202,52 @@ local function take_open(lease, seg, rows)
   return open, h[3] == 'queued'
 end
 
+-- error tries, crash tries, crashes alone, size of the next group, code of the last error
 local function tries_of(seg, row)
   local a = call('HGET', P .. 'a:' .. seg, row)
-  if not a then return 0, 0, 0, 0 end
-  local e, c, o, g = string.match(a, '(%d+):(%d+):(%d+):(%d+)')
-  return tonumber(e), tonumber(c), tonumber(o), tonumber(g)
+  if not a then return 0, 0, 0, 0, '' end
+  local e, c, o, g, code = string.match(a, '(%d+):(%d+):(%d+):(%d+):?(.*)')
+  return tonumber(e), tonumber(c), tonumber(o), tonumber(g), code
+end
+
+local function set_tries(seg, row, e, c, o, g, code)
+  call('HSET', P .. 'a:' .. seg, row, e .. ':' .. c .. ':' .. o .. ':' .. g .. ':' .. code)
 end
 
 -- Charge a crashed delivery among `n` rows. Returns true when the row's deliveries are used up.
 local function charge_crash(seg, row, n, max_crashes)
-  local e, c, o = tries_of(seg, row)
+  local e, c, o, _, code = tries_of(seg, row)
   c = c + 1
   o = n == 1 and o + 1 or 0
-  call('HSET', P .. 'a:' .. seg, row, e .. ':' .. c .. ':' .. o .. ':' .. math.max(1, math.floor(n / 4)))
+  set_tries(seg, row, e, c, o, math.max(1, math.floor(n / 4)), code)
   return c >= max_crashes and o >= 2
+end
+
+-- A row was given up: note it where operators look.
+local function note_dead(seg, row, now, reason, code)
+  call('LPUSH', P .. 'dl', table.concat({ now, seg, row, reason, code }, ' '))
+  call('LTRIM', P .. 'dl', 0, 999)
+end
+
+-- A row was given up and nobody holds it: it waits for its line.
+local function bury(seg, row, now, reason, code)
+  call('ZADD', P .. 'x:' .. seg, now, row)
+  call('HSET', P .. 'y:' .. seg, row, reason .. ' ' .. code)
+  call('SADD', P .. 'dead', seg)
+  note_dead(seg, row, now, reason, code)
+end
+
+-- Rows do not wait for their line any more.
+local function revive(seg, rows)
+  if call('ZREM', P .. 'x:' .. seg, unpack(rows)) == 0 then return end
+  call('HDEL', P .. 'y:' .. seg, unpack(rows))
+  if call('EXISTS', P .. 'x:' .. seg) == 0 then call('SREM', P .. 'dead', seg) end
+end
+
+-- Nothing is kept of the rows of a segment but their sums.
+local function free_rows(seg)
+  call('SREM', P .. 'dead', seg)
+  local keys = {}
+  for name in string.gmatch('kdgfraxy', '.') do keys[#keys + 1] = P .. name .. ':' .. seg end
+  call('UNLINK', unpack(keys))
 end

@@ -1,5 +1,6 @@
 -- Give back rows that failed. Only rows that the lease still holds count, so a repeat is harmless.
--- ARGV: lease, segment, max tries, base ms, cap ms, max crashes, then per row: row, kind, wait ms
+-- ARGV: lease, segment, max tries, base ms, cap ms, max crashes, then per row: row, kind, wait ms,
+--       error code
 -- kind 0 error, 1 crash, 2 throttle; wait 0 leaves the delay to the curve.
 -- Returns {{requeued row, ...}, {exhausted row, ...}}; exhausted rows stay in the lease.
 local lease, seg = ARGV[1], ARGV[2]
@@ -18,14 +19,19 @@ local function delay(tries, wait)
   return math.floor(math.random() * bound)
 end
 
-for i = 7, #ARGV, 3 do
-  local row, kind, wait = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+local function give_up(row, reason, code)
+  exhausted[#exhausted + 1] = row
+  note_dead(seg, row, now, reason, code)
+end
+
+for i = 7, #ARGV, 4 do
+  local row, kind, wait, code = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), ARGV[i + 3]
   if call('SISMEMBER', lr, row) == 1 then
     if call('GETBIT', done, row) == 1 then
       finished[#finished + 1] = row
     elseif kind == 1 then
       if charge_crash(seg, row, size, max_crashes) then
-        exhausted[#exhausted + 1] = row
+        give_up(row, 'max_deliveries', code)
       else
         rows[#rows + 1] = row
         due[#due + 1] = now
@@ -33,9 +39,9 @@ for i = 7, #ARGV, 3 do
     else
       local e, c, o, g = tries_of(seg, row)
       e = e + 1
-      call('HSET', P .. 'a:' .. seg, row, e .. ':' .. c .. ':' .. o .. ':' .. g)
+      set_tries(seg, row, e, c, o, g, code)
       if e >= max_tries then
-        exhausted[#exhausted + 1] = row
+        give_up(row, 'max_tries', code)
       else
         rows[#rows + 1] = row
         due[#due + 1] = now + delay(e, wait)

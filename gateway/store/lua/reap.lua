@@ -1,8 +1,8 @@
 -- Take back what expired leases held: rows not done come back as crashed deliveries.
--- ARGV: most leases, max crashes
+-- ARGV: most leases, max crashes, max tries
 -- Returns {leases, rows returned, {dead segment, dead row, ...}}.
 local now = now_ms()
-local max_crashes = tonumber(ARGV[2])
+local max_crashes, max_tries = tonumber(ARGV[2]), tonumber(ARGV[3])
 local leases = call('ZRANGEBYSCORE', P .. 'exp', '-inf', now, 'LIMIT', 0, ARGV[1])
 local returned, dead = 0, {}
 
@@ -10,9 +10,11 @@ local function take_back(lease, seg, size)
   local rows, due = {}, {}
   local open, queued = take_open(lease, seg, call('SMEMBERS', P .. 'lr:' .. lease .. ':' .. seg))
   for _, row in ipairs(queued and open or {}) do
-    if charge_crash(seg, row, size, max_crashes) then
-      call('ZADD', P .. 'x:' .. seg, now, row)
-      call('SADD', P .. 'dead', seg)
+    local e, _, _, _, code = tries_of(seg, row)
+    local reason = charge_crash(seg, row, size, max_crashes) and 'max_deliveries'
+    reason = e >= max_tries and 'max_tries' or reason
+    if reason then
+      bury(seg, row, now, reason, code)
       dead[#dead + 1] = seg
       dead[#dead + 1] = tonumber(row)
     else

@@ -9,4 +9,5 @@ for _, seg in ipairs(segments) do
 end
 return { 'segments', #segments, 'rows_waiting', queued, 'rows_leased', leased,
   'leases', call('ZCARD', P .. 'exp'), 'finishing', call('ZCARD', P .. 'fin'),
-  'dead_segments', call('SCARD', P .. 'dead'), 'later', call('ZCARD', P .. 'later') }
+  'dead_segments', call('SCARD', P .. 'dead'), 'later', call('ZCARD', P .. 'later'),
+  'paused', num(call('HGET', KEYS[1], 'paused')), 'clock_jump_ms', num(call('HGET', KEYS[1], 'jump')) }

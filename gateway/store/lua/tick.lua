@@ -1,14 +1,19 @@
 -- What time alone brings: retries that are due, deadlines that passed, graces that are over.
--- ARGV: most of each, grace ms
--- Returns {promoted, expired}.
+-- A clock that leapt forward expires nothing until an operator confirms it.
+-- ARGV: most of each, grace ms, what the clock should be at least according to the caller (0: it
+--       cannot tell), ms by which it may be ahead of that
+-- Returns {promoted, expired, now, jump}.
 local now = now_ms()
+local expected, ahead = tonumber(ARGV[3]), tonumber(ARGV[4])
+if expected > 0 and now - expected > ahead then call('HSET', KEYS[1], 'jump', now - expected) end
+local jump = num(call('HGET', KEYS[1], 'jump'))
 local due = call('ZRANGEBYSCORE', P .. 'later', '-inf', now, 'LIMIT', 0, ARGV[1])
 for _, seg in ipairs(due) do
   local h = call('HMGET', P .. 's:' .. seg, 'tenant', 'deadline', 'prio')
   make_ready(seg, h[1], num(h[2]), num(h[3]))
 end
 if #due > 0 then wake() end
-local late = call('ZRANGEBYSCORE', P .. 'edf', '-inf', now, 'LIMIT', 0, ARGV[1])
+local late = jump > 0 and {} or call('ZRANGEBYSCORE', P .. 'edf', '-inf', now, 'LIMIT', 0, ARGV[1])
 for _, seg in ipairs(late) do
   leave_queue(seg, call('HGET', P .. 's:' .. seg, 'tenant'))
   local grace = now + tonumber(ARGV[2])
@@ -19,4 +24,4 @@ end
 for _, seg in ipairs(call('ZRANGEBYSCORE', P .. 'grace', '-inf', now, 'LIMIT', 0, ARGV[1])) do
   close_if_done(seg, now)
 end
-return { #due, #late }
+return { #due, #late, now, jump }

@@ -1,0 +1,107 @@
+"""The operator's hand on the queue, in a process of its own."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from gateway.batches.purge import purge_batch
+from gateway.bootstrap.store_url import store_url
+from gateway.core.errors import NotFound
+from gateway.core.settings import Settings
+from gateway.store.batches import BatchStore
+from gateway.store.blobs import LocalBlobs
+from gateway.store.client import connect
+from gateway.store.control import Scope
+from gateway.store.job_commands import JobCommands
+from gateway.store.keys import shard_of
+from gateway.store.queue import QueueClient
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A batch, a tenant, or everything when neither is given."""
+
+    batch: str | None = None
+    tenant: str | None = None
+
+
+class QueueAdmin:
+    """One command's view of the queue; ``open_admin`` makes it."""
+
+    def __init__(self, queue: QueueClient, batches: BatchStore) -> None:
+        self._queue = queue
+        self._batches = batches
+
+    async def pause(self, chosen: Selection, *, resume: bool) -> int:
+        """Pause or resume; how many shards or segments it is now true for."""
+        act = self._queue.resume if resume else self._queue.pause
+        states = [await act(shard, scope) for shard, scope in await self._places(chosen)]
+        return sum(state is not None for state in states)
+
+    async def reprioritise(self, chosen: Selection, priority: int) -> int:
+        """Set a priority; how many segments changed."""
+        places = await self._places(chosen)
+        return sum([await self._queue.reprioritise(*place, priority) for place in places])
+
+    async def reweigh(self, tenant: str, weight: float) -> int:
+        """Set the weight of what a tenant has queued; how many segments changed."""
+        shards = await self._queue.shards()
+        return sum([await self._queue.reweigh(shard, tenant, weight) for shard in shards])
+
+    async def retry_dead(self, batch: str | None) -> int:
+        """Rows that were given up and have no line yet start over; how many."""
+        places = await self._places(Selection(batch))
+        return sum([await self._queue.retry_dead(shard, scope.name) for shard, scope in places])
+
+    async def dead(self, most: int) -> list[dict[str, Any]]:
+        """Rows given up lately, newest first."""
+        found = [
+            (at, shard, row)
+            for shard in await self._queue.shards()
+            for at, row in await self._queue.given_up(shard, most)
+        ]
+        found.sort(key=lambda entry: entry[0], reverse=True)
+        return [
+            {
+                "at": datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="seconds"),
+                "shard": shard,
+                "segment": row.segment,
+                "row": row.index,
+                "reason": row.reason,
+                "last_error": row.code or None,
+            }
+            for at, shard, row in found[:most]
+        ]
+
+    async def purge(self, batch_id: str) -> None:
+        """Forget a batch that has ended. Raises NotFound or Conflict."""
+        await purge_batch(self._batches, self._queue, batch_id)
+
+    async def confirm_clock(self) -> dict[str, int]:
+        """Let deadlines pass again; the leap in ms of each shard that had one."""
+        leaps = {
+            shard: await self._queue.confirm_clock(shard) for shard in await self._queue.shards()
+        }
+        return {shard: ms for shard, ms in leaps.items() if ms}
+
+    async def _places(self, chosen: Selection) -> list[tuple[str, Scope]]:
+        if chosen.batch is not None:
+            record = await self._batches.load(chosen.batch)
+            if record is None:
+                raise NotFound(f"No such Batch object: {chosen.batch[:64]}", param="id")
+            return [(shard_of(s.model), Scope("segment", s.segment)) for s in record.segments]
+        scope = Scope() if chosen.tenant is None else Scope("tenant", chosen.tenant)
+        return [(shard, scope) for shard in await self._queue.shards()]
+
+
+@asynccontextmanager
+async def open_admin(settings: Settings) -> AsyncIterator[QueueAdmin]:
+    """Connect to the queue of ``settings``. Raises ConfigError when none is known."""
+    client = connect(store_url(settings))
+    try:
+        batches = BatchStore(JobCommands(client), LocalBlobs(settings.data_dir))
+        yield QueueAdmin(QueueClient(client), batches)
+    finally:
+        await client.aclose()
