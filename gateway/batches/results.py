@@ -18,7 +18,7 @@ from gateway.schemas.results import ResultsRequest, with_cursor
 from gateway.store.batch_record import BatchRecord, PlannedSegment
 from gateway.store.batches import BatchStore, lines_name, table_name
 from gateway.store.blobs import BlobStore
-from gateway.store.files import data_name
+from gateway.store.files import FileStore, data_name
 from gateway.store.keys import shard_of
 from gateway.store.parts import part_name
 from gateway.store.queue import QueueClient
@@ -42,12 +42,14 @@ class ResultReader:
     def __init__(
         self,
         batches: BatchStore,
+        files: FileStore,
         blobs: BlobStore,
         queue: QueueClient,
         clock: Clock,
         waiting: Waiting | None = None,
     ) -> None:
         self._batches = batches
+        self._files = files
         self._blobs = blobs
         self._queue = queue
         self._clock = clock
@@ -64,8 +66,14 @@ class ResultReader:
         record = await self._batches.get(tenant, batch_id)
         cursor = Cursor.from_text(batch_id, wanted.after)
         if record.ended:
-            await _Files(self._blobs, record).check()
+            await self._check_files(record)
         return self._lines(batch_id, cursor, wanted)
+
+    async def _check_files(self, record: BatchRecord) -> None:
+        """Raises NotFound when a file of the batch is gone."""
+        for file_id in (record.output_file_id, record.error_file_id):
+            if file_id is not None:
+                await self._files.get(record.facts.tenant, file_id)
 
     async def _lines(
         self, batch_id: str, cursor: Cursor, wanted: ResultsRequest
@@ -172,17 +180,11 @@ class _Parts:
 class _Files:
     """A segment that is closed: all its rows have a line in a file."""
 
-    def __init__(self, blobs: BlobStore, record: BatchRecord, place: int = 0) -> None:
+    def __init__(self, blobs: BlobStore, record: BatchRecord, place: int) -> None:
         self._blobs = blobs
         self._record = record
         self._place = place
         self._bases: tuple[int, int] | None = None
-
-    async def check(self) -> None:
-        """Raises NotFound when a file of the batch is gone."""
-        for name in self._published():
-            if name is not None and await self._blobs.size(name) is None:
-                raise NotFound("The files of this batch are gone.", param="batch_id")
 
     async def fresh(self, rows: RowSet) -> Iterator[int]:
         """All that are not in ``rows``."""
@@ -218,14 +220,9 @@ class _Files:
     def _names(self, segment: str) -> tuple[str, str]:
         if not self._record.ended:
             return lines_name(segment, KINDS[0]), lines_name(segment, KINDS[1])
-        output, error = self._published()
-        return output or "", error or ""
-
-    def _published(self) -> tuple[str | None, str | None]:
         tenant = self._record.facts.tenant
         ids = self._record.output_file_id, self._record.error_file_id
-        output, error = (file_id and data_name(tenant, file_id) for file_id in ids)
-        return output, error
+        return data_name(tenant, ids[0] or ""), data_name(tenant, ids[1] or "")
 
 
 _Source = _Parts | _Files

@@ -158,7 +158,7 @@ def _batch_loops(
         Intake(batches, blobs, queue, policy.models(), clock, rule),
         Finalizer(batches, blobs, queue, publisher, finisher, clock),
         Reconciler(batches, queue),
-        Expiry(files, blobs, clock),
+        Expiry(files, blobs, batches, clock),
     )
 
 

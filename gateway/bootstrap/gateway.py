@@ -113,7 +113,7 @@ def _application(
     service = BatchService(batches, files, queue, calls.clock)
     drain: Drain
     waiting = Waiting(stopping=lambda: drain.draining)
-    results = results_route(ResultReader(batches, blobs, queue, calls.clock, waiting))
+    results = results_route(ResultReader(batches, files, blobs, queue, calls.clock, waiting))
 
     async def serving() -> bool:
         return not drain.draining

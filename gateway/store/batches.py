@@ -152,6 +152,18 @@ class BatchStore:
         await self._blobs.delete(_name(facts.id, ""))
         await self._commands.remove(facts.id, facts.tenant)
 
+    async def with_tables(self) -> list[str]:
+        """Batches on disk that have closed segments and still know where their lines lie."""
+        ids = await self.all_ids()
+        first = [table_name(f"{batch_id}.0") for batch_id in ids]
+        return [i for i, name in zip(ids, first, strict=True) if await self._blobs.size(name)]
+
+    async def remove_tables(self, batch_id: str) -> None:
+        """Forget where the lines of a batch lie: its files are gone."""
+        for name in await self._blobs.list(_name(batch_id, "")):
+            if name.startswith(_name(batch_id, "table-")):
+                await self._blobs.delete(name)
+
     async def ask_intake(self, facts: BatchFacts) -> None:
         """Let a dispatcher validate the batch, oldest first."""
         await self._commands.ask_intake(facts.id, facts.created_at * 1000)

@@ -3,12 +3,25 @@
 from pathlib import Path
 
 from gateway.batches.expiry import Expiry
+from gateway.core.clock import SystemClock
+from gateway.store.batches import BatchStore
 from gateway.store.blobs import LocalBlobs
+from gateway.store.client import StoreClient
 from gateway.store.files import FileStore
+from gateway.store.job_commands import JobCommands
+from tests.support.batch import chat_line
+from tests.support.batch_plane import BatchPlane
 from tests.support.clock import ManualClock
 
 
-async def test_expired_files_and_old_leftovers_go(tmp_path: Path) -> None:
+class _Later(SystemClock):
+    """The machine's clock, an hour on."""
+
+    def now(self) -> float:
+        return super().now() + 3601
+
+
+async def test_expired_files_and_old_leftovers_go(tmp_path: Path, store: StoreClient) -> None:
     """A pass removes them and says how many; a second one finds nothing."""
     clock = ManualClock(4_000_000_000)
     blobs = LocalBlobs(tmp_path)
@@ -19,7 +32,38 @@ async def test_expired_files_and_old_leftovers_go(tmp_path: Path) -> None:
     unfinished = await files.start("a")
     await unfinished.write(b"half")
     clock.advance(3600)
-    expiry = Expiry(files, blobs, clock)
+    expiry = Expiry(files, blobs, BatchStore(JobCommands(store), blobs), clock)
     assert await expiry.step() == 2
     assert await expiry.step() == 0
     await unfinished.abort()
+
+
+async def test_files_of_a_batch_go_and_the_batch_stays(plane: BatchPlane) -> None:
+    """output_expires_after: 404 when due, then nothing on disk; the batch reads as before."""
+    keep = {"anchor": "created_at", "seconds": 3600}
+    batch_id = await plane.start(
+        *(chat_line(str(n), "x", model="mn"[n % 2]) for n in range(4)), output_expires_after=keep
+    )
+    for model in "mn":
+        await plane.run(2, lambda row: int(row.custom_id) > 1, model)
+    await plane.finish()
+    batch = await plane.get(batch_id)
+    files = [batch["output_file_id"], batch["error_file_id"]]
+    for file_id in files:
+        file = (await plane.a.get(f"/v1/files/{file_id}")).json()
+        assert file["expires_at"] == file["created_at"] + 3600
+    expiry = Expiry(plane.files, plane.blobs, plane.batches, plane.clock)
+    assert await expiry.step() == 0
+    assert await plane.batches.with_tables() == [batch_id]
+    plane.files._clock = _Later()
+    for path in (
+        f"/files/{files[0]}",
+        f"/files/{files[1]}/content",
+        f"/batches/{batch_id}/results",
+    ):
+        assert (await plane.a.get(f"/v1{path}")).status_code == 404
+    assert await expiry.step() == 2
+    names = await plane.blobs.list(f"jobs/{batch_id}/")
+    assert [name.rpartition("/")[2] for name in names] == ["manifest.json", "state.json"]
+    assert await plane.get(batch_id) == batch
+    assert batch_id in [b["id"] for b in (await plane.a.get("/v1/batches")).json()["data"]]

@@ -193,7 +193,9 @@ async def test_a_gateway_that_ends_breaks_off(plane: BatchPlane) -> None:
     """A reader must not take that for the end of the batch."""
     batch_id = await plane.start(chat_line("1", "x"))
     waiting = results.Waiting(poll=0.01, stopping=lambda: True)
-    reader = results.ResultReader(plane.batches, plane.blobs, plane.queue, plane.clock, waiting)
+    reader = results.ResultReader(
+        plane.batches, plane.files, plane.blobs, plane.queue, plane.clock, waiting
+    )
     stream = await reader.open("a", batch_id, ResultsRequest("", follow=True, limit=None))
     with pytest.raises(Draining):
         await anext(stream)

@@ -83,7 +83,9 @@ class BatchPlane:
         self.source = RowSource(self.blobs)
         self.parts = PartFiles(self.root)
         waiting = Waiting(poll=0.02, keep_alive=0.3)
-        self.results = ResultReader(self.batches, self.blobs, self.queue, self.clock, waiting)
+        self.results = ResultReader(
+            self.batches, self.files, self.blobs, self.queue, self.clock, waiting
+        )
         routes = [
             results_route(self.results),
             *file_routes(self.files, self.settings),
