@@ -9,7 +9,8 @@ local n = #ARGV[4] / 4
 local now = now_ms()
 local rows, pos = {}, 1
 for i = 1, n do rows[i], pos = struct.unpack('<I4', ARGV[4], pos) end
-local h = call('HMGET', key, 'status', 'tenant', 'model', 'n', 'weight', 'cur')
+local h = call('HMGET', key, 'status', 'tenant', 'model', 'n', 'weight', 'cur', 'ok', 'bad', 'open', 'prompt', 'completion',
+  'cached', 'reasoning')
 if h[1] and math.max(unpack(rows)) >= tonumber(h[4]) then
   return redis.error_reply('ERR row is not in the segment')
 end
@@ -72,20 +73,21 @@ if fresh > 0 then
   if call('EXISTS', P .. 'a:' .. seg) == 1 then call('HDEL', P .. 'a:' .. seg, unpack(rows)) end
   call('HINCRBY', P .. 'tn:' .. h[2], 'rows', -fresh)
   if open > 0 then call('HINCRBY', P .. 'tn:' .. h[2], 'tokens', -open) end
-  local meter, model = P .. 'm:' .. h[2] .. ':' .. ARGV[3], h[3]
-  local function add(figure, metered, by)
+  local meter, model, sums = P .. 'm:' .. h[2] .. ':' .. ARGV[3], h[3], {}
+  local function add(figure, metered, by, before)
     if by == 0 then return end
-    if figure then call('HINCRBY', key, figure, by) end
+    if figure then sums[#sums + 1], sums[#sums + 2] = figure, num(before) + by end
     if metered then call('HINCRBY', meter, model .. '|' .. metered, by) end
   end
-  add('open', nil, -open)
-  add('ok', nil, #good)
-  add('bad', 'failed', fresh - #good)
   add(nil, 'requests', fresh)
-  add('prompt', 'prompt', prompt)
-  add('completion', 'completion', completion)
-  add('cached', 'cached', cached)
-  add('reasoning', 'reasoning', reasoning)
+  add('ok', nil, #good, h[7])
+  add('bad', 'failed', fresh - #good, h[8])
+  add('open', nil, -open, h[9])
+  add('prompt', 'prompt', prompt, h[10])
+  add('completion', 'completion', completion, h[11])
+  add('cached', 'cached', cached, h[12])
+  add('reasoning', 'reasoning', reasoning, h[13])
+  call('HSET', key, unpack(sums))
 end
-close_if_done(seg, now)
+if h[1] ~= 'queued' or num(h[7]) + num(h[8]) + fresh == tonumber(h[4]) then close_if_done(seg, now) end
 return { fresh, n - fresh, 0 }

@@ -73,13 +73,14 @@ end
 
 -- Take up to `most` rows of a segment, at its tenant's charge. Returns what the tenant has then.
 local function serve(tenant, seg, most)
-  local h = call('HMGET', P .. 's:' .. seg, 'cur', 'n', 'weight', 'job', 'model', 'endpoint', 'in', 'ix', 'deadline')
+  local h = call('HMGET', P .. 's:' .. seg, 'cur', 'n', 'weight', 'job', 'model', 'endpoint', 'in', 'ix', 'deadline',
+    'leased')
   local n = tonumber(h[2])
   local run = { cur = tonumber(h[1]), rows = {}, tries = {} }
   local from = run.cur
   local used = take_retries(seg, run, most)
   if not full then used = used + take_fresh(seg, run, most - #run.rows, n) end
-  if run.cur > from then call('HSET', P .. 's:' .. seg, 'cur', run.cur) end
+  if #run.rows > 0 then call('HSET', P .. 's:' .. seg, 'cur', run.cur, 'leased', num(h[10]) + #run.rows) end
   local after = call('ZINCRBY', P .. 'act', used / tonumber(h[3]), tenant)
   put_back(seg, tenant, run.cur, n)
   if #run.rows > 0 then
@@ -113,8 +114,9 @@ if slack > 0 and num(meta[2]) % 4 < 3 then
   local seg, tenant = to_rescue()
   if seg then serve(tenant, seg, want) end
 end
+local last
 while got < want and not full do
-  local head = call('ZRANGE', P .. 'act', 0, 0, 'WITHSCORES')
+  local head = call('ZRANGE', P .. 'act', 0, 1, 'WITHSCORES')
   if #head == 0 then break end
   local tenant, vt = head[1], tonumber(head[2])
   local seg = call('ZRANGE', P .. 'q:' .. tenant, 0, 0)[1]
@@ -122,22 +124,23 @@ while got < want and not full do
     call('ZREM', P .. 'act', tenant)
     call('HSET', P .. 'tn:' .. tenant, 'vt', vt)
   else
-    local alone = call('ZCARD', P .. 'act') == 1
+    local alone = #head == 2
     local after = serve(tenant, seg, alone and want - got or math.min(want - got, quantum))
-    call('HSET', KEYS[1], 'vt', alone and after or vt)
+    last = alone and after or vt
   end
 end
+if last then call('HSET', KEYS[1], 'vt', last) end
 if got == 0 then return {} end
 
 local lease = tostring(call('HINCRBY', KEYS[1], 'lid', 1))
 call('HSET', P .. 'l:' .. lease, 'worker', ARGV[1], 'left', got, 'n', got)
 call('ZADD', P .. 'exp', now + tonumber(ARGV[4]), lease)
-local out = { lease }
+local out, segments = { lease }, {}
 for i = 1, #runs do
   local run = runs[i]
-  call('SADD', P .. 'ls:' .. lease, run[1])
+  segments[i] = run[1]
   call('SADD', P .. 'lr:' .. lease .. ':' .. run[1], unpack(run.rows))
-  call('HINCRBY', P .. 's:' .. run[1], 'leased', #run.rows)
   for j = 1, 11 do out[#out + 1] = run[j] end
 end
+call('SADD', P .. 'ls:' .. lease, unpack(segments))
 return out
