@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gateway.api.deferred import Deferred
 from gateway.api.errors import RawHeaders
 from gateway.core.clock import Clock
 from gateway.core.errors import ClientGone, UpstreamError
@@ -39,7 +40,7 @@ class StreamTimes:
 
 @dataclass(frozen=True, slots=True)
 class CallParts:
-    """What calls are made with."""
+    """What calls are made with; ``deferred`` takes those to be answered later."""
 
     router: Router
     registry: Registry
@@ -48,6 +49,7 @@ class CallParts:
     ledger: Ledger
     clock: Clock
     times: StreamTimes = StreamTimes()
+    deferred: Deferred | None = None
 
 
 @dataclass(frozen=True, slots=True)

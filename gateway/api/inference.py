@@ -8,6 +8,7 @@ from starlette.types import Receive, Scope, Send
 from gateway.api.auth import CALLER
 from gateway.api.body import read_body
 from gateway.api.calls import Call, CallParts, class_headers
+from gateway.api.deferred import prefers_async
 from gateway.api.errors import RawHeaders, status_of
 from gateway.api.middleware import EXTRA_HEADERS, REQUEST_ID
 from gateway.api.plain import answer_plain
@@ -43,6 +44,10 @@ class Inference:
         except ClientError:
             scope[EXTRA_HEADERS] = self._class_without_body(scope)
             raise
+        deferred = self._parts.deferred
+        if deferred is not None and prefers_async(scope["headers"]):
+            await deferred.accept(self.path, request, scope, receive, send)
+            return
         call = Call(self._parts, scope[CALLER], self.path, request, scope[REQUEST_ID])
         await _serve(call, scope, receive, send)
 

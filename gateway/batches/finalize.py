@@ -6,11 +6,7 @@ the final state by one compare-and-set. File ids and contents follow from the re
 doing any step twice, here or in another dispatcher, gives the same files and never a second pair.
 """
 
-import logging
-from dataclasses import dataclass
-
 from gateway.batches.lines import CANCELLED, EXPIRED
-from gateway.batches.loops import keep_doing
 from gateway.batches.outputs import ClosedSegment, LineNames, write_lines
 from gateway.batches.publish import Publisher
 from gateway.core.clock import Clock
@@ -21,23 +17,12 @@ from gateway.store.batches import BatchStore, index_name, input_name, lines_name
 from gateway.store.blobs import LocalBlobs
 from gateway.store.queue import QueueClient
 
-log = logging.getLogger(__name__)
-
-_POLL_SECONDS = 0.2
 _TERMINAL = frozenset({SegmentStatus.COMPLETED, SegmentStatus.CANCELLED, SegmentStatus.EXPIRED})
 _CODES = {SegmentStatus.CANCELLED: CANCELLED, SegmentStatus.EXPIRED: EXPIRED}
 
 
-@dataclass(frozen=True, slots=True)
-class Finisher:
-    """A process that finalises, and how long each of its claims lasts."""
-
-    name: str
-    claim_ms: int = 30_000
-
-
 class Finalizer:
-    """Claims closed segments of all shards."""
+    """Finishes segments of batches."""
 
     def __init__(
         self,
@@ -45,33 +30,16 @@ class Finalizer:
         blobs: LocalBlobs,
         queue: QueueClient,
         publisher: Publisher,
-        finisher: Finisher,
         clock: Clock,
     ) -> None:
         self._batches = batches
         self._blobs = blobs
         self._queue = queue
         self._publisher = publisher
-        self._finisher = finisher
         self._clock = clock
 
-    async def run(self) -> None:
-        """Finalise until cancelled; a fault of one batch or of the store is no end."""
-        await keep_doing(self.step, "finalising", every=_POLL_SECONDS, busy=True)
-
-    async def step(self) -> bool:
-        """Take one closed segment of each shard as far as it goes; False when there was none."""
-        found = False
-        for shard in await self._queue.shards():
-            claim = await self._queue.finish_claim(
-                shard, self._finisher.name, self._finisher.claim_ms
-            )
-            if claim is not None:
-                found = True
-                await self._take(shard, claim)
-        return found
-
-    async def _take(self, shard: str, claim: FinishClaim) -> None:
+    async def take(self, shard: str, claim: FinishClaim) -> None:
+        """Write the lines of a claimed segment; with the last one of a batch, publish it."""
         record = await self._batches.settled_or_live(claim.job)
         if record is None or record.status is BatchStatus.VALIDATING:
             # lost from Redis: the reconciler puts it back, and the claim runs out meanwhile

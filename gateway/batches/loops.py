@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from gateway.core.errors import HeadwayError
 
@@ -12,9 +13,14 @@ _ERROR_PAUSE = 1.0
 
 
 async def keep_doing(
-    step: Callable[[], Awaitable[object]], name: str, *, every: float, busy: bool = False
+    step: Callable[[], Awaitable[object]],
+    name: str,
+    *,
+    every: float,
+    busy: bool = False,
+    wake: asyncio.Event | None = None,
 ) -> None:
-    """Take steps until cancelled, ``every`` seconds apart.
+    """Take steps until cancelled, ``every`` seconds apart or when ``wake`` is set.
 
     With ``busy`` a step that found something (is true) is followed by the next one at once. A
     fault of a step is logged and is no end.
@@ -30,4 +36,14 @@ async def keep_doing(
             log.exception("%s waits", name)
             await asyncio.sleep(_ERROR_PAUSE)
         if not (busy and found):
-            await asyncio.sleep(every)
+            await _pause(every, wake)
+
+
+async def _pause(seconds: float, wake: asyncio.Event | None) -> None:
+    if wake is None:
+        await asyncio.sleep(seconds)
+        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await wake.wait()
+    wake.clear()

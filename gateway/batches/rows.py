@@ -11,6 +11,7 @@ from gateway.batches.ordering import ROW
 from gateway.core.work import LeasedRun
 from gateway.store.batches import index_name, input_name, job_of
 from gateway.store.blobs import BlobStore
+from gateway.store.job_files import is_job, job_blob
 
 _CACHED_BYTES = 64 * 2**20
 
@@ -40,14 +41,22 @@ class RowSource:
 
     async def custom_ids(self, segment: str, indices: Sequence[int]) -> dict[int, str]:
         """The ids of rows that are not in a lease, such as dead ones."""
-        rows = await self._rows(input_name(job_of(segment)), index_name(segment), indices)
+        rows = await self._rows(*_refs_of(segment), indices)
         return {row.index: row.custom_id for row in rows}
 
     async def _rows(self, source: str, index: str, indices: Sequence[int]) -> list[BatchRow]:
+        if source == index:
+            return await self._job(source, indices)
         table = await self._index(index)
         ranges = [ROW.unpack_from(table, place * ROW.size)[:2] for place in indices]
         lines = await self._blobs.read_ranges(source, ranges)
         return await asyncio.to_thread(_parsed, indices, lines)
+
+    async def _job(self, name: str, indices: Sequence[int]) -> list[BatchRow]:
+        """Of a blob that holds index and line together; it is read once and not remembered."""
+        blob = await self._blobs.read(name)
+        ranges = [ROW.unpack_from(blob, place * ROW.size)[:2] for place in indices]
+        return _parsed(indices, [blob[at : at + length] for at, length in ranges])
 
     async def _index(self, name: str) -> bytes:
         if name not in self._indexes:
@@ -56,6 +65,13 @@ class RowSource:
                 self._indexes.popitem(last=False)
         self._indexes.move_to_end(name)
         return self._indexes[name]
+
+
+def _refs_of(segment: str) -> tuple[str, str]:
+    job = job_of(segment)
+    if is_job(job):
+        return job_blob(job), job_blob(job)
+    return input_name(job), index_name(segment)
 
 
 def _parsed(indices: Sequence[int], lines: Sequence[bytes]) -> list[BatchRow]:

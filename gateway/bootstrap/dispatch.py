@@ -10,7 +10,8 @@ from collections.abc import Callable
 import uvloop
 
 from gateway.batches.expiry import Expiry
-from gateway.batches.finalize import Finalizer, Finisher
+from gateway.batches.finalize import Finalizer
+from gateway.batches.finishing import Finisher, Finishing
 from gateway.batches.intake import Intake, IntakeRule
 from gateway.batches.publish import Publisher
 from gateway.batches.reconcile import Reconciler
@@ -33,6 +34,8 @@ from gateway.dispatch.renewer import Renewer
 from gateway.dispatch.run import RowRunner
 from gateway.dispatch.settle import Settler
 from gateway.dispatch.webhooks import Patience, Webhooks
+from gateway.jobs.finish import JobFinisher
+from gateway.jobs.put_back import JobKeeper
 from gateway.metering.journal import Journal
 from gateway.metering.ledger import JournalLedger
 from gateway.metering.shipper import Shipper
@@ -48,6 +51,7 @@ from gateway.store.client import StoreClient, connect
 from gateway.store.deliveries import Deliveries
 from gateway.store.files import FileStore
 from gateway.store.job_commands import JobCommands
+from gateway.store.jobs import LISTING, JobStore
 from gateway.store.keys import shard_of
 from gateway.store.parts import PartFiles
 from gateway.store.queue import QueueClient, RetryRule
@@ -103,7 +107,8 @@ class _Process:
         source = RowSource(blobs)
         holdings = Holdings(clock)
         retry = _retry(settings)
-        settler = Settler(queue, self._parts, holdings, retry, clock)
+        job_done = asyncio.Event()
+        settler = Settler(queue, self._parts, holdings, retry, clock, job_done)
         caller = RowCaller(Router(policy), self._registry, clock)
         self._observers = Observers(settings, policy)
         runner = RowRunner(caller, JournalLedger(journal, self._observers.each), clock)
@@ -118,6 +123,8 @@ class _Process:
         reaper = Reaper(queue, source, settler, retry, settings.reap_interval_seconds)
         self.others: tuple[Runs, ...] = (reaper, self._shipper)
         self.others += _batch_loops(policy, redis, blobs, limits, clock)
+        finisher = Finisher(limits.worker, limits.ttl_ms)
+        self.others += _ending_loops(redis, blobs, finisher, clock, job_done)
         self.others += (_webhooks(settings, policy, redis, blobs, clock),)
 
     async def aclose(self) -> None:
@@ -147,18 +154,30 @@ def _pools(policy: Policy, make: Callable[[int], Pool]) -> dict[str, Pool]:
 def _batch_loops(
     policy: Policy, redis: StoreClient, blobs: LocalBlobs, limits: LeaseLimits, clock: Clock
 ) -> tuple[Runs, ...]:
-    """Intake, finalising, reconciling and expiry: what a batch needs besides its rows."""
+    """Intake, reconciling and expiry: what batches need besides their rows."""
     queue = QueueClient(redis)
-    files = FileStore(blobs, clock)
     batches = BatchStore(JobCommands(redis), blobs)
-    publisher = Publisher(batches, files, blobs, clock)
-    finisher = Finisher(limits.worker, limits.ttl_ms)
     rule = IntakeRule(limits.ttl_ms, policy.quota)
     return (
         Intake(batches, blobs, queue, policy.models(), clock, rule),
-        Finalizer(batches, blobs, queue, publisher, finisher, clock),
         Reconciler(batches, queue),
-        Expiry(files, blobs, batches, clock),
+        Expiry(FileStore(blobs, clock), blobs, batches, clock),
+    )
+
+
+def _ending_loops(
+    redis: StoreClient, blobs: LocalBlobs, finisher: Finisher, clock: Clock, job_done: asyncio.Event
+) -> tuple[Runs, ...]:
+    """Finalising, and what puts jobs back."""
+    queue = QueueClient(redis)
+    batches = BatchStore(JobCommands(redis), blobs)
+    publisher = Publisher(batches, FileStore(blobs, clock), blobs, clock)
+    finalizer = Finalizer(batches, blobs, queue, publisher, clock)
+    jobs = JobStore(JobCommands(redis, LISTING), blobs)
+    ends = JobFinisher(jobs, blobs, queue, clock)
+    return (
+        Finishing(queue, finalizer, ends, finisher, job_done),
+        JobKeeper(jobs, queue, clock),
     )
 
 

@@ -1,7 +1,7 @@
 """The gateway's objects, put together. Nothing here starts a process."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from starlette.routing import Route
@@ -9,8 +9,10 @@ from starlette.routing import Route
 from gateway.api.app import AppParts, build_app
 from gateway.api.batches import batch_routes
 from gateway.api.calls import CallParts, StreamTimes
+from gateway.api.deferred import Deferred
 from gateway.api.files import file_routes
 from gateway.api.health import Probe
+from gateway.api.jobs import job_routes
 from gateway.api.metrics import metrics_route
 from gateway.api.results import results_route
 from gateway.batches.results import ResultReader, Waiting
@@ -21,6 +23,7 @@ from gateway.bootstrap.probes import Watch
 from gateway.core.clock import Clock
 from gateway.core.lanes import Lane
 from gateway.core.settings import Settings
+from gateway.jobs.service import JobService
 from gateway.metering.journal import Journal
 from gateway.metering.ledger import JournalLedger
 from gateway.metering.shipper import Shipper
@@ -34,6 +37,7 @@ from gateway.store.blobs import LocalBlobs
 from gateway.store.client import StoreClient, connect
 from gateway.store.files import FileStore
 from gateway.store.job_commands import JobCommands
+from gateway.store.jobs import LISTING, JobStore
 from gateway.store.queue import QueueClient
 from gateway.store.usage import UsageTotals
 from gateway.telemetry.metrics import Labels, Metrics
@@ -75,17 +79,23 @@ async def build_gateway(
     observers = Observers(settings, policy)
     admission = Admission(policy, clock)
     _show_places(observers.metrics, admission)
+    router = Router(policy)
+    jobs = _jobs(settings, redis, policy, router, clock)
     calls = CallParts(
-        Router(policy),
+        router,
         registry,
         admission,
         Classifier(policy.classify),
         JournalLedger(journal, observers.each),
         clock,
         StreamTimes(head_hold=policy.head_hold),
+        Deferred(jobs),
     )
-    metrics = metrics_route(observers.metrics.text)
-    app = _application(settings, redis, KeyRing.from_policy(policy, key), calls, watch, metrics)
+    routes = (
+        metrics_route(observers.metrics.text),
+        *job_routes(jobs, clock, settings.max_body_bytes),
+    )
+    app = _application(settings, redis, KeyRing.from_policy(policy, key), calls, watch, routes)
     loops = [asyncio.create_task(shipper.run()), asyncio.create_task(watch.run())]
 
     async def stop_loops() -> None:
@@ -104,7 +114,7 @@ def _application(
     keys: KeyRing,
     calls: CallParts,
     watch: Watch,
-    metrics: Route,
+    more: Sequence[Route],
 ) -> Drain:
     blobs = LocalBlobs(settings.data_dir)
     files = FileStore(blobs, calls.clock)
@@ -123,9 +133,16 @@ def _application(
         Probe("targets", watch.targets, required=True),
         Probe("serving", serving, required=True),
     )
-    routes = (metrics, *file_routes(files, settings), *batch_routes(service, settings), results)
+    routes = (*more, *file_routes(files, settings), *batch_routes(service, settings), results)
     drain = Drain(build_app(AppParts(calls, keys, settings.max_body_bytes, probes, routes)))
     return drain
+
+
+def _jobs(
+    settings: Settings, redis: StoreClient, policy: Policy, router: Router, clock: Clock
+) -> JobService:
+    store = JobStore(JobCommands(redis, LISTING), LocalBlobs(settings.data_dir))
+    return JobService(store, QueueClient(redis), router, policy.quota, clock)
 
 
 def _show_places(metrics: Metrics, admission: Admission) -> None:

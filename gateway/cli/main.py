@@ -5,7 +5,7 @@ import sys
 import typer
 
 from gateway import __version__
-from gateway.cli import batch, keys, policy, queue, serve, settings, usage
+from gateway.cli import batch, jobs, keys, policy, queue, serve, settings, usage
 from gateway.core.errors import ConfigError, HeadwayError, StartError
 
 _FAILED = 1
@@ -21,6 +21,7 @@ app.command()(serve.serve)
 app.command()(serve.dispatch)
 app.command()(serve.worker)
 app.add_typer(batch.app, name="batch")
+app.add_typer(jobs.app, name="jobs")
 app.command()(usage.usage)
 app.add_typer(queue.app, name="queue")
 app.add_typer(policy.app, name="policy")

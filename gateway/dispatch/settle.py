@@ -20,6 +20,7 @@ from gateway.dispatch.held import HeldRow, Holdings
 from gateway.dispatch.run import Failed, Finished
 from gateway.dispatch.speed import Speed
 from gateway.metering.hours import hour_of
+from gateway.store.job_files import is_job
 from gateway.store.parts import PartFiles
 from gateway.store.queue import QueueClient, RetryRule
 
@@ -54,7 +55,10 @@ class Settlement:
 
 
 class Settler:
-    """Collects results until there are 16 or 20 ms have passed, then writes and commits them."""
+    """Collects results until there are 16 or 20 ms have passed, then writes and commits them.
+
+    ``job_done`` is set when a job of one request was committed: it is finished at once.
+    """
 
     def __init__(
         self,
@@ -63,12 +67,14 @@ class Settler:
         holdings: Holdings,
         retry: RetryRule,
         clock: Clock,
+        job_done: asyncio.Event | None = None,
     ) -> None:
         self._queue = queue
         self._parts = parts
         self._holdings = holdings
         self._retry = retry
         self._clock = clock
+        self._job_done = job_done or asyncio.Event()
         self.speed = Speed(clock)
         self._waiting: list[Settlement] = []
         self._some = asyncio.Event()
@@ -113,8 +119,7 @@ class Settler:
         by_job: dict[str, list[Settlement]] = defaultdict(list)
         for item in finished:
             by_job[item.job].append(item)
-        for job, items in by_job.items():
-            await self._commit(job, items)
+        await asyncio.gather(*(self._commit(job, items) for job, items in by_job.items()))
 
     async def _nack(self, items: Sequence[Settlement]) -> list[Settlement]:
         """Hand failed rows back; those without a try left come back with their last line."""
@@ -140,6 +145,8 @@ class Settler:
             outcome = RowOutcome(item.index, ref, item.result.usage, item.result.ok)
             outcomes[item.shard, item.lease_id, item.segment].append(outcome)
         await asyncio.gather(*(self._send(*key, rows) for key, rows in outcomes.items()))
+        if is_job(job):
+            self._job_done.set()
         for item in items:
             self._settled(item)
 

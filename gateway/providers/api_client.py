@@ -1,6 +1,6 @@
 """A client of a running Headway (or any OpenAI-compatible batch API), for the command line."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -14,7 +14,7 @@ _CHUNK = 256 * 1024
 
 
 class ApiClient:
-    """Files and batches over HTTP; ``base_url`` ends in ``/v1``.
+    """Files, batches and jobs over HTTP; ``base_url`` ends in ``/v1``.
 
     Every method raises Unavailable when nobody answers, ClientError for a 4xx and HeadwayError for
     any other answer that is not a success, with the server's own message.
@@ -82,6 +82,32 @@ class ApiClient:
                 yield from (line.decode() for line in _lines(answer.iter_bytes()) if line)
         except httpx.TransportError as error:
             raise self._away() from error
+
+    def create_job(
+        self, endpoint: str, body: Mapping[str, Any], key: str | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """Have one call run later; ``options`` are further members that are not None."""
+        given = {name: value for name, value in options.items() if value is not None}
+        headers = {} if key is None else {"idempotency-key": key}
+        wanted = {"endpoint": endpoint, "body": body, **given}
+        return self._json("POST", "/jobs", json=wanted, headers=headers)
+
+    def job(self, job_id: str) -> dict[str, Any]:
+        """One job as it stands."""
+        return self._json("GET", f"/jobs/{job_id}")
+
+    def jobs(self, limit: int) -> list[dict[str, Any]]:
+        """The newest ``limit`` jobs."""
+        page: list[dict[str, Any]] = self._json("GET", "/jobs", params={"limit": limit})["data"]
+        return page
+
+    def job_result(self, job_id: str) -> dict[str, Any]:
+        """What the call was answered. Raises as the call itself would."""
+        return self._json("GET", f"/jobs/{job_id}/result")
+
+    def cancel_job(self, job_id: str) -> dict[str, Any]:
+        """Cancel a job."""
+        return self._json("POST", f"/jobs/{job_id}/cancel")
 
     def download(self, file_id: str) -> Iterator[bytes]:
         """The content of a file, piece by piece."""

@@ -12,6 +12,7 @@ _IDEMPOTENCY_SECONDS = 86_400
 _INTAKE = "gw:{sys}:intake"
 _ENDED = "gw:{sys}:ended"
 _EPOCH = "gw:{sys}:epoch"
+_BATCHES = "jobs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +27,18 @@ class JobCommands:
     """The keys.
 
     ``gw:{<batch>}:job`` hash: the flat form of the record.
-    ``gw:{t:<tenant>}:jobs`` zset: batches, all of score 0, as ids are in order of creation.
+    ``gw:{t:<tenant>}:jobs`` zset: batches, all of score 0, as ids are in order of creation. Jobs
+    of one request have a ``listing`` of their own, and with it an epoch.
     ``gw:{t:<tenant>}:idem:<digest>`` text: batch and digest of the request.
     ``gw:{sys}:intake`` zset: batch -> ms at which it may be claimed.
     ``gw:{sys}:ended`` zset: batch that is to be announced -> ms from which that may be claimed.
     ``gw:{sys}:epoch`` text: absent when everything was lost.
     """
 
-    def __init__(self, redis: StoreClient) -> None:
+    def __init__(self, redis: StoreClient, listing: str = _BATCHES) -> None:
         self._redis = redis
+        self._listing = listing
+        self._epoch = _EPOCH if listing == _BATCHES else f"{_EPOCH}:{listing}"
         self._add = whole_script("job_add")
         self._move = whole_script("job_move")
         self._claim = whole_script("job_claim")
@@ -60,14 +64,26 @@ class JobCommands:
 
         In this order: a record is what tells that nothing is left to put back.
         """
-        await self._do("ZADD", _tenant_key(tenant), 0, batch_id)
+        await self.show(batch_id, tenant)
         await self._add.run(self._redis, [_job_key(batch_id)], *_flat(fields))
 
     async def remove(self, batch_id: str, tenant: str) -> None:
         """Delete the record and its place in the list."""
         await self._do("ZREM", _INTAKE, batch_id)
-        await self._do("ZREM", _tenant_key(tenant), batch_id)
+        await self._do("ZREM", self._tenant_key(tenant), batch_id)
         await self._do("DEL", _job_key(batch_id))
+
+    async def show(self, batch_id: str, tenant: str) -> None:
+        """Have the listing of the tenant show it."""
+        await self._do("ZADD", self._tenant_key(tenant), 0, batch_id)
+
+    async def trim(self, tenant: str, most: int) -> None:
+        """Let the listing show the newest ``most`` alone."""
+        await self._do("ZREMRANGEBYRANK", self._tenant_key(tenant), 0, -most - 1)
+
+    async def expire(self, batch_id: str, seconds: int) -> None:
+        """Forget the record after a while."""
+        await self._do("EXPIRE", _job_key(batch_id), seconds)
 
     async def exists(self, batch_id: str) -> bool:
         """Whether there is a record."""
@@ -85,7 +101,7 @@ class JobCommands:
     async def page(self, tenant: str, limit: int, after: str | None) -> list[str]:
         """Ids, newest first."""
         start = f"({after}" if after else "+"
-        key = _tenant_key(tenant)
+        key = self._tenant_key(tenant)
         found = await self._do("ZREVRANGEBYLEX", key, start, "-", "LIMIT", 0, limit)
         return [_text(batch_id) for batch_id in found]
 
@@ -125,7 +141,10 @@ class JobCommands:
 
     async def start_epoch(self) -> bool:
         """Leave a mark; False when it was there."""
-        return await self._do("SET", _EPOCH, "1", "NX") is not None
+        return await self._do("SET", self._epoch, "1", "NX") is not None
+
+    def _tenant_key(self, tenant: str) -> str:
+        return f"gw:{{t:{tenant}}}:{self._listing}"
 
     async def _do(self, *command: str | int) -> Any:
         return await self._redis.execute_command(*command)
@@ -133,10 +152,6 @@ class JobCommands:
 
 def _job_key(batch_id: str) -> str:
     return f"gw:{{{batch_id}}}:job"
-
-
-def _tenant_key(tenant: str) -> str:
-    return f"gw:{{t:{tenant}}}:jobs"
 
 
 def _idempotency_key(tenant: str, key: str) -> str:

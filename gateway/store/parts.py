@@ -6,6 +6,7 @@ ever appended; a line nobody committed is garbage that no reference points at.
 
 import asyncio
 import os
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -14,8 +15,10 @@ from pathlib import Path
 from gateway.core.errors import NotFound
 from gateway.core.work import PartRef
 from gateway.store.blobs import make_folder, sync_folder
+from gateway.store.job_files import is_job, part_blob
 
 _MOST_OPEN = 64
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
 
 
 class PartFiles:
@@ -31,7 +34,8 @@ class PartFiles:
 
         Raises OSError when the disk refuses; the next append then starts a new part.
         """
-        return await asyncio.to_thread(self._append, job, lines)
+        append = self._append_single if is_job(job) else self._append
+        return await asyncio.to_thread(append, job, lines)
 
     def close(self) -> None:
         """Close every part."""
@@ -47,6 +51,19 @@ class PartFiles:
             except OSError:
                 self._open.pop(job).close()
                 raise
+
+    def _append_single(self, job: str, lines: Sequence[bytes]) -> list[PartRef]:
+        """A fresh file without lock or list: nobody else has its number."""
+        number = secrets.randbits(32)
+        path = self._root / part_blob(job, number)
+        make_folder(path.parent)
+        descriptor = os.open(path, _NEW, 0o600)
+        try:
+            refs = _write(descriptor, number, 0, lines)
+        finally:
+            os.close(descriptor)
+        sync_folder(path.parent)
+        return refs
 
     def _part(self, job: str) -> "_Part":
         part = self._open.get(job)
@@ -66,10 +83,9 @@ class _Part:
         make_folder(folder)
         taken = [int(path.stem) for path in folder.glob("*.jsonl")]
         self.number = max(taken, default=-1) + 1
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
         while True:
             try:
-                self._descriptor = os.open(_path(folder, self.number), flags, 0o600)
+                self._descriptor = os.open(_path(folder, self.number), _NEW, 0o600)
                 break
             except FileExistsError:
                 self.number += 1
@@ -77,14 +93,8 @@ class _Part:
         self._end = 0
 
     def append(self, lines: Sequence[bytes]) -> list[PartRef]:
-        refs = []
-        for line in lines:
-            refs.append(PartRef(self.number, self._end, len(line)))
-            self._end += len(line)
-        left = memoryview(b"".join(lines))
-        while left:
-            left = left[os.write(self._descriptor, left) :]
-        os.fsync(self._descriptor)
+        refs = _write(self._descriptor, self.number, self._end, lines)
+        self._end += sum(map(len, lines))
         return refs
 
     def is_gone(self) -> bool:
@@ -123,6 +133,19 @@ class PartReader:
 def part_name(job: str, number: int) -> str:
     """Blob name of a part."""
     return f"jobs/{job}/parts/{number}.jsonl"
+
+
+def _write(descriptor: int, number: int, end: int, lines: Sequence[bytes]) -> list[PartRef]:
+    """Append to a part that ends at ``end``, durably."""
+    refs = []
+    for line in lines:
+        refs.append(PartRef(number, end, len(line)))
+        end += len(line)
+    left = memoryview(b"".join(lines))
+    while left:
+        left = left[os.write(descriptor, left) :]
+    os.fsync(descriptor)
+    return refs
 
 
 def _path(folder: Path, number: int) -> Path:

@@ -16,6 +16,7 @@ from gateway.core.work import (
     SegmentStatus,
 )
 from gateway.store.client import StoreClient
+from gateway.store.keys import shard_key
 from gateway.store.scripts import run_script
 
 _MOST_U32 = 2**32 - 1
@@ -167,6 +168,10 @@ class QueueSettlement:
     async def finish_commit(self, shard: str, segment: str, fence: int) -> bool:
         """Make a segment terminal and free its rows. False when a newer fence was given out."""
         return bool(await self._run("finish_commit", shard, segment, fence))
+
+    async def forget(self, shard: str, segment: str, seconds: int) -> None:
+        """Keep a terminal segment for ``seconds`` more; until then it cannot be added again."""
+        await self._redis.execute_command("EXPIRE", shard_key(shard, f"s:{segment}"), seconds)
 
 
 def _u32(values: Sequence[int]) -> bytes:

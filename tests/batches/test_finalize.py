@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from gateway.batches.finalize import Finalizer, Finisher
 from gateway.store.keys import shard_of
 from tests.support.batch import chat_line
 from tests.support.batch_plane import BatchPlane, eventually
@@ -159,7 +158,7 @@ async def test_a_crash_while_finalising(
     with monkeypatch.context() as patch:
         patch.setattr(plane.batches, broken, crash)
         with pytest.raises(ConnectionAbortedError):
-            await plane.finalizer.step()
+            await plane.finishing.step()
     first = await plane.get(batch_id)
     shard = shard_of("m")
     await plane.store.execute_command("ZADD", f"gw:{{{shard}}}:fin", "XX", 0, f"{batch_id}.0")
@@ -179,10 +178,8 @@ async def test_two_finalisers(plane: BatchPlane) -> None:
     ids = [await plane.start(chat_line(str(n), "x")) for n in range(6)]
     while await plane.run(64):
         pass
-    other = Finalizer(
-        plane.batches, plane.blobs, plane.queue, plane.publisher, Finisher("other"), plane.clock
-    )
-    while any(await asyncio.gather(plane.finalizer.step(), other.step())):
+    other = plane.another_finishing("other")
+    while any(await asyncio.gather(plane.finishing.step(), other.step())):
         pass
     for number, batch_id in enumerate(ids):
         batch = await plane.get(batch_id)

@@ -49,3 +49,19 @@ async def test_a_fault_is_told_and_is_no_end(
             await again.wait()
     work.cancel()
     assert "sweeping waits" in caplog.text
+
+
+async def test_a_wake_ends_the_pause() -> None:
+    """The next step follows at once, and the one after it waits again."""
+    steps, wake = 0, asyncio.Event()
+
+    async def step() -> None:
+        nonlocal steps
+        steps += 1
+
+    work = asyncio.create_task(keep_doing(step, "work", every=60, wake=wake))
+    await asyncio.sleep(0.02)
+    wake.set()
+    await asyncio.sleep(0.02)
+    work.cancel()
+    assert steps == 2

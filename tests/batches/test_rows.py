@@ -39,3 +39,15 @@ async def test_an_index_is_read_once(plane: BatchPlane) -> None:
     assert await source.custom_ids(f"{first}.0", [0]) == {0: "1"}
     await source.custom_ids(f"{second}.0", [0])
     assert len(source._indexes) == 2
+
+
+async def test_the_row_of_a_job(plane: BatchPlane) -> None:
+    """Index and line come out of one blob, which is not remembered."""
+    job = await plane.job("hello")
+    lease = await plane.queue.lease(shard_of("m"), "w", 5, 10**9, 60_000)
+    assert lease is not None
+    [row] = await plane.source.read(lease.runs[0])
+    assert (row.custom_id, row.url) == (job["id"], "/v1/chat/completions")
+    assert orjson.loads(row.body)["messages"] == [{"role": "user", "content": "hello"}]
+    assert await plane.source.custom_ids(f"{job['id']}.0", [0]) == {0: job["id"]}
+    assert not plane.source._indexes

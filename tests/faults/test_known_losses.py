@@ -11,7 +11,6 @@ from random import Random
 
 import pytest
 
-from gateway.batches.finalize import Finalizer, Finisher
 from gateway.batches.rows import RowSource
 from gateway.core.clock import SystemClock
 from gateway.core.work import Lease, RowFailure, TryKind
@@ -146,12 +145,7 @@ async def test_a_finaliser_dies_at_every_step(plane: BatchPlane) -> None:
     while await plane.run(64, lambda row: row.index % 3 > 0):
         pass
     for step in range(25):
-        finisher = Finisher(f"f{step}", claim_ms=1)
-        dying = asyncio.create_task(
-            Finalizer(
-                plane.batches, plane.blobs, plane.queue, plane.publisher, finisher, plane.clock
-            ).step()
-        )
+        dying = asyncio.create_task(plane.another_finishing(f"f{step}", claim_ms=1).step())
         await asyncio.sleep(step / 1000)
         dying.cancel()
         await asyncio.gather(dying, return_exceptions=True)

@@ -94,3 +94,17 @@ def test_a_batch_is_created_as_asked(upstream: ScriptedUpstream) -> None:
         "endpoint": "/v1/embeddings",
         "completion_window": "24h",
     }
+
+
+def test_a_job_is_created_as_asked(upstream: ScriptedUpstream) -> None:
+    """Options that are not given are left out; the key is a header."""
+    upstream.enqueue(answer({"id": "job_1"}))
+    with ApiClient(upstream.url, "hw-k") as client:
+        client.create_job("/v1/embeddings", {"model": "m"}, "k1", deadline="2h", priority=None)
+    [call] = upstream.calls()
+    assert json.loads(call.body) == {
+        "endpoint": "/v1/embeddings",
+        "body": {"model": "m"},
+        "deadline": "2h",
+    }
+    assert call.headers["idempotency-key"] == "k1"

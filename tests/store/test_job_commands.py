@@ -54,3 +54,26 @@ async def test_the_epoch_tells_an_empty_server(store: StoreClient) -> None:
     assert [await jobs.start_epoch() for _ in range(2)] == [True, False]
     await store.execute_command("FLUSHALL")
     assert await jobs.start_epoch()
+
+
+async def test_a_listing_of_its_own(store: StoreClient) -> None:
+    """Jobs are not among the batches, and have an epoch of their own."""
+    batches, jobs = JobCommands(store), JobCommands(store, "singles")
+    for number in range(4):
+        await jobs.add(f"job_{number}", "a", {"status": "queued"})
+    assert await batches.page("a", 9, None) == []
+    assert await batches.start_epoch()
+    assert await jobs.start_epoch()
+    await jobs.trim("a", 3)
+    assert await jobs.page("a", 9, None) == ["job_3", "job_2", "job_1"]
+    await jobs.remove("job_3", "a")
+    assert await jobs.page("a", 9, None) == ["job_2", "job_1"]
+    assert not await jobs.exists("job_3")
+
+
+async def test_a_record_is_forgotten_after_a_while(store: StoreClient) -> None:
+    """It goes by itself."""
+    jobs = JobCommands(store)
+    await jobs.add("batch_1", "a", {"status": "validating"})
+    await jobs.expire("batch_1", 0)
+    assert not await jobs.exists("batch_1")

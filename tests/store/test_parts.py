@@ -8,6 +8,7 @@ import pytest
 
 from gateway.core.errors import NotFound
 from gateway.store.blobs import LocalBlobs
+from gateway.store.job_files import part_blob
 from gateway.store.parts import PartFiles, PartReader
 
 
@@ -73,3 +74,15 @@ async def test_open_parts_are_bounded(tmp_path: Path) -> None:
         await parts.append(f"j{number}", [b"x\n"])
     assert len(parts._open) == 64
     parts.close()
+
+
+async def test_a_job_has_a_file_for_its_line(tmp_path: Path) -> None:
+    """Nothing stays open, no folder is made per job, and two results never share a file."""
+    job = "job_0123456789ab0123456789ab"
+    parts = PartFiles(tmp_path)
+    first, second = [(await parts.append(job, [b"a\n"]))[0] for _ in range(2)]
+    assert first.part != second.part
+    for ref in (first, second):
+        assert await LocalBlobs(tmp_path).read(part_blob(job, ref.part)) == b"a\n"
+    assert not parts._open
+    assert not (tmp_path / "jobs").exists()

@@ -9,14 +9,16 @@ from typing import Any
 import httpx
 import orjson
 import pytest
-from starlette.routing import Router
+from starlette.routing import Router as Paths
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.api.batches import batch_routes
 from gateway.api.files import file_routes
+from gateway.api.jobs import job_routes
 from gateway.api.middleware import Errors
 from gateway.api.results import results_route
-from gateway.batches.finalize import Finalizer, Finisher
+from gateway.batches.finalize import Finalizer
+from gateway.batches.finishing import Finisher, Finishing
 from gateway.batches.intake import Intake
 from gateway.batches.lines import http_error_line, success_line
 from gateway.batches.publish import Publisher
@@ -27,13 +29,19 @@ from gateway.batches.service import BatchService
 from gateway.core.clock import SystemClock
 from gateway.core.settings import Settings
 from gateway.core.usage import Usage
-from gateway.core.work import LeasedRun, RowOutcome
+from gateway.core.work import LeasedRun, Quota, RowOutcome
+from gateway.jobs.finish import JobFinisher
+from gateway.jobs.put_back import JobKeeper
+from gateway.jobs.service import JobService
+from gateway.policy.model import Policy
+from gateway.routing.router import Router
 from gateway.schemas.batch import BatchStatus
 from gateway.store.batches import BatchStore
 from gateway.store.blobs import LocalBlobs
 from gateway.store.client import StoreClient
 from gateway.store.files import FileStore
 from gateway.store.job_commands import JobCommands
+from gateway.store.jobs import LISTING, JobStore
 from gateway.store.keys import shard_of
 from gateway.store.parts import PartFiles
 from gateway.store.queue import QueueClient
@@ -41,6 +49,9 @@ from gateway.tenancy.keys import Caller
 from tests.support.contract import checked
 
 MODELS = ("m", "n")
+ROUTER = Router(
+    Policy.model_validate({"targets": {"up": {"base_url": "http://t/v1", "models": [*MODELS]}}})
+)
 CALLERS = {"a": Caller("key-a", "a"), "b": Caller("key-b", "b", models=frozenset({"n"}))}
 Answer = Callable[[BatchRow], bool]
 
@@ -76,9 +87,14 @@ class BatchPlane:
         self.service = BatchService(self.batches, self.files, self.queue, self.clock)
         self.publisher = Publisher(self.batches, self.files, self.blobs, self.clock)
         self.intake = Intake(self.batches, self.blobs, self.queue, MODELS, self.clock)
-        self.finalizer = Finalizer(
-            self.batches, self.blobs, self.queue, self.publisher, Finisher("f"), self.clock
+        self.jobs = JobStore(JobCommands(self.store, LISTING), self.blobs)
+        self.quota = Quota()
+        self.job_service = JobService(
+            self.jobs, self.queue, ROUTER, lambda _: self.quota, self.clock
         )
+        self.job_keeper = JobKeeper(self.jobs, self.queue, self.clock)
+        self.finalizer = Finalizer(self.batches, self.blobs, self.queue, self.publisher, self.clock)
+        self.finishing = self.another_finishing("f")
         self.reconciler = Reconciler(self.batches, self.queue)
         self.source = RowSource(self.blobs)
         self.parts = PartFiles(self.root)
@@ -90,8 +106,9 @@ class BatchPlane:
             results_route(self.results),
             *file_routes(self.files, self.settings),
             *batch_routes(self.service, self.settings),
+            *job_routes(self.job_service, self.clock, 2**20),
         ]
-        app = Errors(_Callers(Router(routes, redirect_slashes=False)))
+        app = Errors(_Callers(Paths(routes, redirect_slashes=False)))
         self.app = app
         self.a, self.b = (
             httpx.AsyncClient(
@@ -99,6 +116,24 @@ class BatchPlane:
             )
             for who in "ab"
         )
+
+    def another_finishing(self, name: str, claim_ms: int = 30_000) -> Finishing:
+        """What finishes segments, as a dispatcher called ``name`` has it."""
+        jobs = JobFinisher(self.jobs, self.blobs, self.queue, self.clock)
+        finisher = Finisher(name, claim_ms)
+        return Finishing(self.queue, self.finalizer, jobs, finisher, asyncio.Event())
+
+    async def job(self, text: str = "hi", **members: Any) -> dict[str, Any]:
+        """A job of tenant a: a chat call that says ``text``."""
+        answer = await self.a.post("/v1/jobs", json=job_body(text, **members))
+        assert answer.status_code == 202, answer.text
+        job: dict[str, Any] = answer.json()
+        return job
+
+    async def get_job(self, job_id: str) -> dict[str, Any]:
+        """The job as tenant a sees it."""
+        job: dict[str, Any] = (await self.a.get(f"/v1/jobs/{job_id}")).json()
+        return job
 
     async def upload(self, content: bytes, purpose: str = "batch") -> str:
         """File id of an upload by tenant a."""
@@ -147,7 +182,7 @@ class BatchPlane:
 
     async def finish(self) -> None:
         """Finalise whatever is closed."""
-        while await self.finalizer.step():
+        while await self.finishing.step():
             pass
 
     async def lines(self, file_id: str | None, kind: str = "batch_output_line") -> list[Any]:
@@ -182,6 +217,12 @@ class _Callers:
         scope["headway.caller"] = CALLERS[who]
         scope["app"] = self
         await self._app(scope, receive, send)
+
+
+def job_body(text: str = "hi", **members: Any) -> dict[str, Any]:
+    """The body of ``POST /v1/jobs`` for a chat call that says ``text``."""
+    call = {"model": "m", "messages": [{"role": "user", "content": text}], "max_tokens": 4}
+    return {"endpoint": "/v1/chat/completions", "body": call, **members}
 
 
 def _line(row: BatchRow, ok: bool) -> bytes:

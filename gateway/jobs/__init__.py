@@ -1,0 +1,1 @@
+"""Jobs API rules without HTTP or Redis commands: creation, results, finishing, putting back."""

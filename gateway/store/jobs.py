@@ -1,0 +1,162 @@
+"""Jobs: one blob on disk first, record in Redis, final state on disk again.
+
+Redis has a hash per job that has not ended, or ended minutes ago, and a sorted set per tenant for
+listing. All else is read from disk, so many ended jobs cost no memory. Whatever Redis loses is
+put back from disk.
+"""
+
+import orjson
+
+from gateway.core.errors import NotFound
+from gateway.schemas.job import JobStatus
+from gateway.store.blobs import BlobStore
+from gateway.store.job_commands import IdempotencyClaim, JobCommands
+from gateway.store.job_files import (
+    ROOT,
+    end_blob,
+    facts_in,
+    is_job_id,
+    job_blob,
+    packed_job,
+    part_blob,
+)
+from gateway.store.job_record import JobEnd, JobFacts, JobRecord, first_fields
+
+LISTING = "singles"
+REMEMBERED_SECONDS = 600
+_KEY_PREFIX = "\0job "
+_MOST_LISTED = 100_000
+_TRIMMED_EVERY = 512
+
+
+class JobStore:
+    """All jobs. ``commands`` are those of the listing LISTING.
+
+    Raises StoreUnavailable when Redis does not answer.
+    """
+
+    def __init__(self, commands: JobCommands, blobs: BlobStore) -> None:
+        self._commands = commands
+        self._blobs = blobs
+        self._made = 0
+
+    async def held_key(self, tenant: str, key: str) -> IdempotencyClaim | None:
+        """The claim that holds an idempotency key now. Batches have keys of their own."""
+        return await self._commands.held_key(tenant, _KEY_PREFIX + key)
+
+    async def claim_key(self, tenant: str, key: str, claim: IdempotencyClaim) -> IdempotencyClaim:
+        """The claim that holds an idempotency key for 24 h: ``claim`` or an earlier one."""
+        return await self._commands.claim_key(tenant, _KEY_PREFIX + key, claim)
+
+    async def create(self, facts: JobFacts, line: bytes) -> JobRecord:
+        """Write a job: blob, then record. Doing it again is harmless."""
+        await self._commands.ping()
+        await self._blobs.put(job_blob(facts.id), packed_job(line, facts.tokens, facts.to_json()))
+        await self._commands.add(facts.id, facts.tenant, first_fields(facts))
+        self._made += 1
+        if self._made % _TRIMMED_EVERY == 0:
+            await self._commands.trim(facts.tenant, _MOST_LISTED)
+        return JobRecord(facts)
+
+    async def get(self, tenant: str, job_id: str) -> JobRecord:
+        """The record. Raises NotFound for unknown and foreign ids."""
+        record = await self.load(job_id) if is_job_id(job_id) else None
+        if record is None or record.facts.tenant != tenant:
+            raise NotFound(f"No such Job object: {job_id[:64]}", param="id")
+        return record
+
+    async def load(self, job_id: str) -> JobRecord | None:
+        """The record as Redis has it; if it has none, as the disk has it."""
+        fields = await self._commands.fields(job_id)
+        if fields:
+            return JobRecord.from_fields(fields)
+        return await self.durable(job_id) or await self._planned(job_id)
+
+    async def durable(self, job_id: str) -> JobRecord | None:
+        """The final state on disk; None while the job has not ended."""
+        try:
+            fields: dict[str, str] = orjson.loads(await self._blobs.read(end_blob(job_id)))
+        except NotFound:
+            return None
+        return JobRecord.from_fields(fields)
+
+    async def page(
+        self, tenant: str, limit: int, after: str | None
+    ) -> tuple[list[JobRecord], bool]:
+        """Newest first, and whether more follow; of very many the newest 100,000."""
+        ids = await self._commands.page(tenant, limit + 1, after)
+        records = [await self.load(job_id) for job_id in ids[:limit]]
+        return [record for record in records if record is not None], len(ids) > limit
+
+    async def end(self, job_id: str, end: JobEnd) -> JobStatus | None:
+        """End the job unless it has ended; the state before, None when Redis has no record.
+
+        It was ended by this call exactly when the answer is QUEUED.
+        """
+        before = await self._commands.move(job_id, (JobStatus.QUEUED,), end.status, end.to_fields())
+        return JobStatus(before) if before else None
+
+    async def save_final(self, job_id: str) -> None:
+        """Make the final state durable, and let Redis forget it after a while."""
+        fields = await self._commands.fields(job_id)
+        if fields:
+            await self._blobs.put(end_blob(job_id), orjson.dumps(fields))
+            await self._commands.expire(job_id, REMEMBERED_SECONDS)
+
+    async def line(self, record: JobRecord) -> bytes:
+        """The result line. Raises NotFound when there is none."""
+        ref = None if record.end is None else record.end.ref
+        if ref is None:
+            raise NotFound("The job has no result.", param="id", code="job_has_no_result")
+        name = part_blob(record.id, ref.part)
+        return (await self._blobs.read_ranges(name, [(ref.offset, ref.length)]))[0]
+
+    async def remove(self, record: JobRecord) -> None:
+        """Forget a job that has ended. The blob goes first: without it nothing is put back."""
+        names = [job_blob(record.id), end_blob(record.id)]
+        if record.end is not None and record.end.ref is not None:
+            names.append(part_blob(record.id, record.end.ref.part))
+        for name in names:
+            await self._blobs.delete(name)
+        await self._commands.remove(record.id, record.facts.tenant)
+
+    async def known(self, job_id: str) -> bool:
+        """Whether Redis has the record."""
+        return await self._commands.exists(job_id)
+
+    async def put_back(self, job_id: str) -> JobFacts | None:
+        """Restore the record of a job that has not ended; None when it has, or is gone."""
+        record = await self.durable(job_id) or await self._planned(job_id)
+        if record is None:
+            return None
+        await self._commands.show(job_id, record.facts.tenant)
+        if record.end is not None:
+            return None
+        await self._commands.add(job_id, record.facts.tenant, first_fields(record.facts))
+        return record.facts
+
+    async def fresh_epoch(self) -> bool:
+        """Whether Redis is new to us: it was empty, or lost everything, since the last call."""
+        return await self._commands.start_epoch()
+
+    async def folders(self) -> list[str]:
+        """The folders that hold jobs, oldest first."""
+        return await self._blobs.list(ROOT)
+
+    async def ids_in(self, folder: str) -> dict[str, bool]:
+        """The jobs in a folder, and whether each has ended."""
+        names = [name.removeprefix(folder) for name in await self._blobs.list(folder)]
+        ended = {name.removesuffix(".end") for name in names if name.endswith(".end")}
+        jobs = (name.removesuffix(".job") for name in names if name.endswith(".job"))
+        return {job_id: job_id in ended for job_id in jobs if is_job_id(job_id)}
+
+    async def remove_folder(self, folder: str) -> None:
+        """Delete every job in a folder. Their ids stay in the listing and are not shown."""
+        await self._blobs.delete(folder)
+
+    async def _planned(self, job_id: str) -> JobRecord | None:
+        try:
+            blob = await self._blobs.read(job_blob(job_id))
+        except NotFound:
+            return None
+        return JobRecord(JobFacts.from_json(facts_in(blob)))

@@ -1,0 +1,66 @@
+"""What Redis lost or a crash left half made is put back; what ended stays ended."""
+
+from dataclasses import replace
+
+from gateway.core.ids import new_ordered_id
+from gateway.jobs.put_back import KEPT_SECONDS, JobKeeper
+from gateway.jobs.segment import input_line
+from gateway.store.job_files import folder_of
+from tests.jobs.test_segment import WANTED
+from tests.store.test_jobs import facts
+from tests.support.batch_plane import BatchPlane
+
+
+async def test_a_crash_between_disk_and_queue(plane: BatchPlane) -> None:
+    """A job that is only on disk is run, and listed."""
+    now = int(plane.clock.now() * 1000)
+    job = replace(facts(), id=new_ordered_id("job", now), created_ms=now, window_ms=60_000)
+    job = replace(job, delay_ms=0)
+    await plane.jobs.create(job, input_line(job.id, WANTED))
+    await plane.store.execute_command("FLUSHALL")
+    assert await plane.job_keeper.step() == 1
+    assert await plane.job_keeper.step() == 0
+    assert await plane.run(9) == 1
+    await plane.finish()
+    assert [record.id for record in (await plane.jobs.page("a", 9, None))[0]] == [job.id]
+    assert (await plane.get_job(job.id))["status"] == "completed"
+
+
+async def test_everything_is_lost(plane: BatchPlane) -> None:
+    """Ended jobs are listed with the same result and do not run; the others do."""
+    done = (await plane.job("done"))["id"]
+    await plane.run(9)
+    await plane.finish()
+    before = await plane.get_job(done)
+    answer = await plane.a.get(f"/v1/jobs/{done}/result")
+    waiting = (await plane.job("waiting"))["id"]
+    await plane.job_keeper.step()
+    await plane.store.execute_command("FLUSHALL")
+    assert await plane.job_keeper.step() == 1
+    assert await plane.get_job(done) == before
+    assert (await plane.a.get(f"/v1/jobs/{done}/result")).content == answer.content
+    listed = (await plane.a.get("/v1/jobs")).json()["data"]
+    assert [job["id"] for job in listed] == [waiting, done]
+    assert await plane.run(9) == 1
+
+
+async def test_jobs_in_the_queue_are_left_alone(plane: BatchPlane) -> None:
+    """A pass over waiting, leased and finished jobs changes nothing."""
+    for text in ("one", "two", "three"):
+        await plane.job(text)
+    await plane.run(1)
+    await plane.finish()
+    for _ in range(12):
+        assert await plane.job_keeper.step() == 0
+    assert await plane.run(9) == 2
+
+
+async def test_jobs_of_long_ago_are_removed(plane: BatchPlane) -> None:
+    """The folder goes 60 days after its time; younger ones stay."""
+    now = plane.clock.now()
+    for age in (KEPT_SECONDS + 2000, KEPT_SECONDS - 2000):
+        ms = int((now - age) * 1000)
+        old = replace(facts(), id=new_ordered_id("job", ms), created_ms=ms)
+        await plane.jobs.create(old, input_line(old.id, WANTED))
+    await JobKeeper(plane.jobs, plane.queue, plane.clock).step()
+    assert await plane.jobs.folders() == [folder_of(old.id)]
