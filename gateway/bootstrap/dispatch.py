@@ -12,6 +12,7 @@ import uvloop
 from gateway.batches.expiry import Expiry
 from gateway.batches.finalize import Finalizer
 from gateway.batches.finishing import Finisher, Finishing
+from gateway.batches.forecast import Forecaster
 from gateway.batches.intake import Intake, IntakeRule
 from gateway.batches.publish import Publisher
 from gateway.batches.reconcile import Reconciler
@@ -154,7 +155,7 @@ def _pools(policy: Policy, make: Callable[[int], Pool]) -> dict[str, Pool]:
 def _batch_loops(
     policy: Policy, redis: StoreClient, blobs: LocalBlobs, limits: LeaseLimits, clock: Clock
 ) -> tuple[Runs, ...]:
-    """Intake, reconciling and expiry: what batches need besides their rows."""
+    """Intake, reconciling, expiry, forecasts: what batches need besides their rows."""
     queue = QueueClient(redis)
     batches = BatchStore(JobCommands(redis), blobs)
     rule = IntakeRule(limits.ttl_ms, policy.quota)
@@ -162,6 +163,7 @@ def _batch_loops(
         Intake(batches, blobs, queue, policy.models(), clock, rule),
         Reconciler(batches, queue),
         Expiry(FileStore(blobs, clock), blobs, batches, clock),
+        Forecaster(queue, clock),
     )
 
 

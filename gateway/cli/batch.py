@@ -87,6 +87,8 @@ def status(
         if wait:
             batch = _follow(client, batch)
     Console().print_json(data=batch)
+    if (batch.get("headway") or {}).get("warning"):
+        typer.echo(f"warning: {batch['headway']['warning']}", err=True)
 
 
 @app.command()

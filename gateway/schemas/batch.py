@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -63,6 +63,19 @@ class Counts:
     failed: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """When a running batch will be done (Unix seconds), and whether that is in time.
+
+    None where it is not known; ``rows_per_second`` is the pace of its models, all batches together.
+    """
+
+    eta: int | None
+    rows_per_second: float | None
+    deadline_at_risk: bool
+    warning: str | None
+
+
 def parse_batch_create(body: bytes, min_window_seconds: float) -> BatchCreate:
     """Check a create request. Raises InvalidRequest or a subclass naming the member."""
     try:
@@ -85,8 +98,13 @@ def parse_batch_create(body: bytes, min_window_seconds: float) -> BatchCreate:
     )
 
 
-def batch_object(fixed: Mapping[str, Any], *, counts: Counts, usage: Usage) -> dict[str, Any]:
-    """The Batch object. ``fixed`` has the members that are stored; absent ones become null."""
+def batch_object(
+    fixed: Mapping[str, Any], *, counts: Counts, usage: Usage, outlook: Outlook | None = None
+) -> dict[str, Any]:
+    """The Batch object. ``fixed`` has the members that are stored; absent ones become null.
+
+    ``headway`` is ours: null unless the batch runs.
+    """
     errors = fixed.get("errors")
     return {
         "id": fixed["id"],
@@ -108,6 +126,7 @@ def batch_object(fixed: Mapping[str, Any], *, counts: Counts, usage: Usage) -> d
         },
         "usage": _usage(usage),
         "metadata": fixed.get("metadata"),
+        "headway": None if outlook is None else asdict(outlook),
     }
 
 

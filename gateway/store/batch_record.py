@@ -12,7 +12,7 @@ import orjson
 
 from gateway.core.usage import Usage
 from gateway.core.work import SegmentStatus
-from gateway.schemas.batch import TIMES, BatchStatus, Counts, batch_object
+from gateway.schemas.batch import TIMES, BatchStatus, Counts, Outlook, batch_object
 
 ENDED = frozenset(
     {BatchStatus.FAILED, BatchStatus.COMPLETED, BatchStatus.EXPIRED, BatchStatus.CANCELLED}
@@ -73,7 +73,10 @@ class SegmentEnd:
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """Facts and state. ``counts`` and ``usage`` are final only when the batch has ended."""
+    """Facts and state. ``counts`` and ``usage`` are final only when the batch has ended.
+
+    ``outlook`` is never stored.
+    """
 
     facts: BatchFacts
     status: BatchStatus
@@ -85,6 +88,7 @@ class BatchRecord:
     error_file_id: str | None = None
     counts: Counts = field(default_factory=Counts)
     usage: Usage = field(default_factory=Usage)
+    outlook: Outlook | None = None
 
     @property
     def id(self) -> str:
@@ -100,9 +104,11 @@ class BatchRecord:
         """What is known of a segment whose files are written."""
         return (self.closed or {}).get(segment)
 
-    def with_progress(self, counts: Counts, usage: Usage) -> "BatchRecord":
+    def with_progress(
+        self, counts: Counts, usage: Usage, outlook: Outlook | None = None
+    ) -> "BatchRecord":
         """The record with live figures."""
-        return replace(self, counts=counts, usage=usage)
+        return replace(self, counts=counts, usage=usage, outlook=outlook)
 
     def to_openai(self) -> dict[str, Any]:
         """The Batch object."""
@@ -123,7 +129,7 @@ class BatchRecord:
             "metadata": facts.metadata,
             **self.times,
         }
-        return batch_object(fixed, counts=self.counts, usage=self.usage)
+        return batch_object(fixed, counts=self.counts, usage=self.usage, outlook=self.outlook)
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, str]) -> "BatchRecord":

@@ -9,6 +9,7 @@ from gateway.core.work import Extended, Lease, LeasedRow, LeasedRun, Quota, Segm
 from gateway.store.client import StoreClient
 from gateway.store.control import QueueControl
 from gateway.store.keys import SHARDS, shard_key
+from gateway.store.outlook import QueueOutlook
 from gateway.store.settle import QueueSettlement, RetryRule
 from gateway.store.views import QueueViews
 
@@ -23,7 +24,7 @@ _TURNS = Turns()
 _LONGEST_WAIT = 3.0
 
 
-class QueueClient(QueueSettlement, QueueControl, QueueViews):
+class QueueClient(QueueSettlement, QueueControl, QueueOutlook, QueueViews):
     """All operations of the queue. Every method is one script or one read, and may be repeated.
 
     Raises StoreUnavailable when the server does not answer, StoreFull when it is out of memory.

@@ -13,7 +13,13 @@ from redis.exceptions import NoScriptError
 from gateway.store.keys import shard_key
 
 # Work that frees memory or settles what was accepted goes on when memory is full.
-_FLAGS = {"enqueue": "", "lease": "", "audit": "no-writes", "stats": "no-writes"}
+_FLAGS = {
+    "enqueue": "",
+    "lease": "",
+    "audit": "no-writes",
+    "stats": "no-writes",
+    "outlook": "no-writes",
+}
 _DEFAULT_FLAGS = "allow-oom"
 
 

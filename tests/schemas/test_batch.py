@@ -92,7 +92,7 @@ def test_the_object_has_nulls_for_what_is_not() -> None:
         "errors": (),
     }
     batch = checked(batch_object(fixed, counts=Counts(), usage=Usage()), "batch")
-    nulls = {"errors", "output_file_id", "error_file_id", "metadata", "model", *TIMES}
+    nulls = {"errors", "output_file_id", "error_file_id", "metadata", "model", "headway", *TIMES}
     assert {name for name, value in batch.items() if value is None} == nulls
     assert batch["request_counts"] == {"total": 0, "completed": 0, "failed": 0}
     assert batch["usage"]["total_tokens"] == 0
