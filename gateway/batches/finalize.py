@@ -46,7 +46,7 @@ class Finalizer:
             return
         if not record.ended:
             record = await self._close(shard, claim, record)
-        if record is None:
+        if record is None or not (record.ended or record.segment_end(claim.segment)):
             return
         if _all_closed(record) and not record.ended:
             await self._publisher.publish(record)
@@ -81,12 +81,13 @@ class Finalizer:
             table_name(claim.segment),
         )
         written = await write_lines(self._blobs, closed, names)
-        end = SegmentEnd(written.output, written.error, view.closing, view.usage)
+        end = SegmentEnd(written.output, written.error, view.closing, view.usage, written.hours)
         await self._batches.close_segment(record.id, claim.segment, end)
         return await self._batches.load(record.id)
 
     async def _enter_finalizing(self, record: BatchRecord) -> None:
-        change = Change({"finalizing_at": int(self._clock.now())})
+        begun = await self._batches.finalizing_at(record.id, int(self._clock.now()))
+        change = Change({"finalizing_at": begun})
         await self._batches.move(
             record.id, (BatchStatus.IN_PROGRESS,), BatchStatus.FINALIZING, change
         )

@@ -18,6 +18,7 @@ from gateway.batches.ingest import IngestRequest, Summary
 from gateway.batches.lines import EXPIRED
 from gateway.batches.loops import keep_doing
 from gateway.batches.ordering import tokens_column
+from gateway.batches.recovered import restore, results_of
 from gateway.batches.service import stop_segments
 from gateway.batches.states import at, before
 from gateway.core.clock import Clock
@@ -111,6 +112,7 @@ class Intake:
         else:
             to = BatchStatus.IN_PROGRESS
             change = Change({at(to): self._now()}, segments, counts=Counts(summary.rows))
+            await self._batches.mark_plan(record.id, change)
         was = await self._batches.move(record.id, before(to), to, change)
         if to is BatchStatus.FAILED or was not in before(to):
             await self._give_up(segments)
@@ -150,10 +152,14 @@ class Intake:
             await self._queue.discard(shard_of(segment.model), segment.segment)
 
     async def _start(self, record: BatchRecord) -> None:
-        """Start the segments; those that were lost are enqueued again."""
+        """Start the segments; those that were lost are made again, with what is done of them."""
+        done = await results_of(self._blobs.root, record.id)
         for segment in record.segments:
             shard = shard_of(segment.model)
-            if not await self._queue.start(shard, segment.segment):
+            started = await self._queue.start(shard, segment.segment)
+            if rows := done.get(segment.segment):
+                await restore(self._queue, await self._spec(record.facts, segment), rows)
+            elif not started:
                 await self._queue.enqueue(shard, await self._spec(record.facts, segment))
         log.info("%s: %d segments started", record.id, len(record.segments))
 

@@ -14,6 +14,7 @@ from gateway.batches.ordering import ROW
 from gateway.batches.table import REF, LineTable
 from gateway.store.blobs import BlobWriter, LocalBlobs
 from gateway.store.parts import PartReader
+from gateway.store.rebuild import HourSums, count_row
 
 _LINES_AT_ONCE = 256
 
@@ -38,10 +39,11 @@ class ClosedSegment:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """How many lines went to each file."""
+    """How many lines went to each file, and what their notes add up to by hour of the bill."""
 
     output: int
     error: int
+    hours: HourSums
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,11 @@ async def write_lines(blobs: LocalBlobs, closed: ClosedSegment, names: LineNames
     """
     files = {True: _Lines(blobs, names.output), False: _Lines(blobs, names.error)}
     table = LineTable(len(closed.index) // ROW.size)
+    hours: HourSums = {}
     with ExitStack() as stack:
         reader = PartReader(blobs.root, closed.job)
         stack.callback(reader.close)
-        lines = _lines(closed, reader, table)
+        lines = _lines(closed, reader, table, hours)
         try:
             while some := await asyncio.to_thread(lambda: list(islice(lines, _LINES_AT_ONCE))):
                 for ok, file in files.items():
@@ -74,7 +77,7 @@ async def write_lines(blobs: LocalBlobs, closed: ClosedSegment, names: LineNames
             for file in files.values():
                 await file.abort()
     await blobs.put(names.table, table.packed())
-    return Written(files[True].count, files[False].count)
+    return Written(files[True].count, files[False].count, hours)
 
 
 class _Lines:
@@ -104,20 +107,25 @@ class _Lines:
 
 
 def _lines(
-    closed: ClosedSegment, reader: PartReader, table: LineTable
+    closed: ClosedSegment, reader: PartReader, table: LineTable, hours: HourSums
 ) -> Iterator[tuple[bool, bytes]]:
     """(belongs to the output file, line) of every row once, in the order of the input."""
-    for place, good, line in _rows(closed, reader):
+    for place, good, line in _rows(closed, reader, hours):
         table.add(place, line, good=good)
         yield good, line
 
 
-def _rows(closed: ClosedSegment, reader: PartReader) -> Iterator[tuple[int, bool, bytes]]:
+def _rows(
+    closed: ClosedSegment, reader: PartReader, hours: HourSums
+) -> Iterator[tuple[int, bool, bytes]]:
     rows = list(ROW.iter_unpack(closed.index))
     with closed.source.open("rb") as source:
         for place in sorted(range(len(rows)), key=lambda at: rows[at][0]):
             if _bit(closed.done, place):
                 ref = REF.unpack_from(closed.refs, place * REF.size)
+                note = reader.note(*ref)
+                if note is not None:
+                    count_row(hours, note.hour, note.usage, ok=note.ok)
                 yield place, _bit(closed.good, place), reader.read(*ref)
             else:
                 source.seek(rows[place][0])

@@ -45,7 +45,8 @@ class Publisher:
     async def _stamped(self, record: BatchRecord) -> BatchRecord:
         """The record with the time its files get: it was set once and never changes."""
         if record.status is BatchStatus.IN_PROGRESS:
-            change = Change({"finalizing_at": int(self._clock.now())})
+            begun = await self._batches.finalizing_at(record.id, int(self._clock.now()))
+            change = Change({"finalizing_at": begun})
             allowed = (BatchStatus.IN_PROGRESS,)
             await self._batches.move(record.id, allowed, BatchStatus.FINALIZING, change)
         return await self._batches.load(record.id) or record

@@ -1,61 +1,115 @@
-"""Puts back what Redis lost or a crash left half done; the manifests on disk are the record."""
+"""Puts back what Redis lost or a crash left half done; what is on disk is the record.
+
+Redis may have lost everything (another epoch, or none) or the last second (another server
+process). Both are noticed within a second, and then every batch is looked at. A loss in the middle
+of that is noticed as well: the epoch is named at the end only if the whole pass was in it.
+"""
 
 import logging
 
 from gateway.batches.loops import keep_doing
 from gateway.batches.service import stop_segments
+from gateway.core.clock import Clock
+from gateway.core.work import SegmentStatus
 from gateway.store.batch_record import BatchRecord
 from gateway.store.batches import BatchStore
 from gateway.store.keys import shard_of
 from gateway.store.queue import QueueClient
+from gateway.store.rebuild import EndedSegment
 
 log = logging.getLogger(__name__)
 
-_EVERY_SECONDS = 60.0
+_LOOK_SECONDS = 1.0
+_PASS_SECONDS = 60.0
+_TERMINAL = frozenset({SegmentStatus.COMPLETED, SegmentStatus.CANCELLED, SegmentStatus.EXPIRED})
 
 
 class Reconciler:
     """Looks at every batch on disk that is not known to be settled."""
 
-    def __init__(self, batches: BatchStore, queue: QueueClient) -> None:
+    def __init__(self, batches: BatchStore, queue: QueueClient, clock: Clock) -> None:
         self._batches = batches
         self._queue = queue
+        self._clock = clock
         self._settled: set[str] = set()
+        self._seen: tuple[str | None, str] = (None, "")
+        self._passed_at = -_PASS_SECONDS
 
     async def run(self) -> None:
-        """A pass at once and one a minute, until cancelled."""
-        await keep_doing(self.step, "reconciling", every=_EVERY_SECONDS)
+        """Look every second, until cancelled."""
+        await keep_doing(self.look, "reconciling", every=_LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """A pass when Redis is not what it was, or a minute has gone by."""
+        due = self._clock.monotonic() - self._passed_at >= _PASS_SECONDS
+        if due or await self._now() != self._seen or self._seen[0] is None:
+            await self.step()
 
     async def step(self) -> int:
         """One pass; returns how many batches were put back."""
-        if await self._batches.fresh_epoch():
+        epoch, server = await self._now()
+        lost = epoch is None
+        fresh = lost or (epoch, server) != self._seen
+        if fresh:
             self._settled.clear()
+        if epoch is None:
+            epoch = await self._batches.begin_epoch()
         put_back = 0
         for batch_id in await self._batches.all_ids():
-            if batch_id in self._settled:
-                continue
-            if not await self._batches.known(batch_id):
-                put_back += await self._batches.put_back(batch_id) is not None
-            elif await self._settle(batch_id):
-                self._settled.add(batch_id)
+            if batch_id not in self._settled:
+                put_back += await self._look_at(batch_id, fresh=fresh, lost=lost)
+        whole = not lost or await self._batches.end_epoch(epoch)
+        self._seen = (epoch, server) if whole else (None, "")
+        self._passed_at = self._clock.monotonic()
         if put_back:
             log.warning("%d batches were missing in Redis and are put back", put_back)
         return put_back
 
-    async def _settle(self, batch_id: str) -> bool:
-        """Repair one batch; True when it has ended and is whole on disk and in Redis."""
+    async def _now(self) -> tuple[str | None, str]:
+        return await self._batches.epoch(), await self._batches.server()
+
+    async def _look_at(self, batch_id: str, *, fresh: bool, lost: bool) -> bool:
+        """Repair one batch; True when it was missing."""
+        live = await self._batches.live(batch_id)
+        if live is None and await self._batches.put_back(batch_id) is None:
+            return False
         record = await self._batches.settled_or_live(batch_id)
         if record is None:
-            return False
+            return live is None
         if record.ended:
-            if not await self._batches.is_final(batch_id):
-                await self._batches.save_final(batch_id)
-            await self._batches.announce_again(batch_id)
-            return True
+            await self._settle(record, behind=lost or live is None or not live.ended)
+            self._settled.add(batch_id)
+        elif live is not None:
+            await self._repair(record, fresh=fresh)
+        return live is None
+
+    async def _settle(self, record: BatchRecord, *, behind: bool) -> None:
+        """Make a batch that has ended whole, on disk and in Redis."""
+        if not await self._batches.is_final(record.id):
+            await self._batches.save_final(record.id)
+        await self._batches.announce_again(record.id)
+        for segment in record.segments if behind else ():
+            end = record.segment_end(segment.segment)
+            if end is None or end.closing not in _TERMINAL:
+                continue
+            ended = EndedSegment(
+                segment=segment.segment,
+                job=record.id,
+                tenant=record.facts.tenant,
+                model=segment.model,
+                rows=segment.rows,
+                ok=end.ok,
+                bad=end.bad,
+                closing=end.closing,
+                usage=end.usage,
+                hours=end.hours,
+            )
+            await self._queue.settle_ended(shard_of(segment.model), ended)
+
+    async def _repair(self, record: BatchRecord, *, fresh: bool) -> None:
         await stop_segments(record, self._queue)
-        if not record.segments or await self._lost_segment(record):
+        if fresh or not record.segments or await self._lost_segment(record):
             await self._batches.ask_intake(record.facts)
-        return False
 
     async def _lost_segment(self, record: BatchRecord) -> bool:
         for segment in record.segments:

@@ -15,7 +15,7 @@ from gateway.schemas.lists import PageRequest
 from gateway.store.batch_record import BatchFacts, BatchRecord, Change
 from gateway.store.batches import BatchStore
 from gateway.store.files import FileStore, data_name
-from gateway.store.job_commands import IdempotencyClaim
+from gateway.store.job_commands import IdempotencyClaim, key_digest
 from gateway.store.keys import shard_of
 from gateway.store.queue import QueueClient
 from gateway.tenancy.keys import Caller
@@ -97,11 +97,20 @@ class BatchService:
                 code="idempotency_key_reused",
             )
         known = await self._batches.load(claim.batch_id)
+        if known is None:  # lost from Redis, or never made
+            known = await self._batches.put_back(claim.batch_id)
         if known is not None:
             return await with_progress(known, self._queue)
-        return await self._create(caller, request, claim.batch_id)
+        kept = (key_digest(idempotency_key), claim.digest)
+        return await self._create(caller, request, claim.batch_id, kept)
 
-    async def _create(self, caller: Caller, request: BatchCreate, batch_id: str) -> BatchRecord:
+    async def _create(
+        self,
+        caller: Caller,
+        request: BatchCreate,
+        batch_id: str,
+        idempotency: tuple[str, str] | None = None,
+    ) -> BatchRecord:
         await self._checked_input(caller, request)
         now = int(self._clock.now())
         facts = BatchFacts(
@@ -117,6 +126,7 @@ class BatchService:
             output_seconds=request.output_seconds,
             weight=caller.weight,
             models=None if caller.models is None else tuple(sorted(caller.models)),
+            idempotency=idempotency,
         )
         blob = data_name(caller.tenant, request.input_file_id)
         return await self._batches.create(facts, blob)

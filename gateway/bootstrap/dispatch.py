@@ -161,7 +161,7 @@ def _batch_loops(
     rule = IntakeRule(limits.ttl_ms, policy.quota)
     return (
         Intake(batches, blobs, queue, policy.models(), clock, rule),
-        Reconciler(batches, queue),
+        Reconciler(batches, queue, clock),
         Expiry(FileStore(blobs, clock), blobs, batches, clock),
         Forecaster(queue, clock),
     )

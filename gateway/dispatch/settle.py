@@ -21,6 +21,7 @@ from gateway.dispatch.run import Failed, Finished
 from gateway.dispatch.speed import Speed
 from gateway.metering.hours import hour_of
 from gateway.store.job_files import is_job
+from gateway.store.part_notes import PartNote
 from gateway.store.parts import PartFiles
 from gateway.store.queue import QueueClient, RetryRule
 
@@ -137,23 +138,22 @@ class Settler:
         return [_given_up(item) for item in items if item.index in exhausted]
 
     async def _commit(self, job: str, items: Sequence[Settlement]) -> None:
-        lines = [item.result.line for item in items if isinstance(item.result, Finished)]
+        hour = hour_of(self._clock.now())
+        lines = [_line(item, hour) for item in items]
         refs = await self._insist(lambda: self._parts.append(job, lines))
         outcomes: dict[tuple[str, str, str], list[RowOutcome]] = defaultdict(list)
-        for item, ref in zip(items, refs, strict=True):
-            assert isinstance(item.result, Finished)
-            outcome = RowOutcome(item.index, ref, item.result.usage, item.result.ok)
+        for item, (note, _), ref in zip(items, lines, refs, strict=True):
+            outcome = RowOutcome(note.index, ref, note.usage, note.ok)
             outcomes[item.shard, item.lease_id, item.segment].append(outcome)
-        await asyncio.gather(*(self._send(*key, rows) for key, rows in outcomes.items()))
+        await asyncio.gather(*(self._send(*key, rows, hour) for key, rows in outcomes.items()))
         if is_job(job):
             self._job_done.set()
         for item in items:
             self._settled(item)
 
     async def _send(
-        self, shard: str, lease_id: str, segment: str, rows: Sequence[RowOutcome]
+        self, shard: str, lease_id: str, segment: str, rows: Sequence[RowOutcome], hour: str
     ) -> None:
-        hour = hour_of(self._clock.now())
         answer = await self._insist(
             lambda: self._queue.commit(shard, lease_id, segment, rows, hour)
         )
@@ -176,6 +176,14 @@ class Settler:
     def _settled(self, item: Settlement) -> None:
         if item.held is not None:
             self._holdings.settled(item.held)
+
+
+def _line(item: Settlement, hour: str) -> tuple[PartNote, bytes]:
+    """What goes to the part: the line, and all that its commit says."""
+    result = item.result
+    assert isinstance(result, Finished)
+    place = int(item.segment.rpartition(".")[2])
+    return PartNote(place, item.index, result.ok, result.usage, hour), result.line
 
 
 def _given_up(item: Settlement) -> Settlement:

@@ -93,20 +93,37 @@ def complete(path: Path) -> int:
     return path.stat().st_size
 
 
-def keep(path: Path) -> None:
-    """Move a file whose records are all shipped to where records are kept."""
-    folder = path.parent / SHIPPED
-    folder.mkdir(exist_ok=True)
+def keep(path: Path, epoch: str) -> None:
+    """Move a file whose records are all shipped to where records are kept.
+
+    ``epoch`` names the totals that have them: when the store lost those, they are shipped again.
+    """
+    folder = path.parent / SHIPPED / epoch
+    folder.mkdir(parents=True, exist_ok=True)
     path.rename(folder / path.name)
+
+
+def take_back(folder: Path, epoch: str) -> int:
+    """Make files that other totals than those of ``epoch`` had be shipped again; how many."""
+    others = [path for path in _shipped(folder) if path.parent.name != epoch]
+    for path in others:
+        with contextlib.suppress(FileNotFoundError):  # another process was quicker
+            path.rename(folder / path.name)
+    for old in (folder / SHIPPED).glob("*/"):
+        if old.name != epoch:
+            with contextlib.suppress(OSError):  # it is filled by a process that has not noticed
+                old.rmdir()
+    return len(others)
+
+
+def _shipped(folder: Path) -> list[Path]:
+    return sorted((folder / SHIPPED).glob(f"*/*{SUFFIX}"), key=lambda path: path.name)
 
 
 def sweep(folder: Path, now: float, days: float) -> int:
     """Remove shipped files that were last written over ``days`` days ago; returns how many."""
-    old = [
-        path
-        for path in (folder / SHIPPED).glob(f"*{SUFFIX}")
-        if path.stat().st_mtime < now - days * _DAY_SECONDS
-    ]
+    limit = now - days * _DAY_SECONDS
+    old = [path for path in _shipped(folder) if path.stat().st_mtime < limit]
     unnamed = [p for p in folder.glob("*.new") if p.stat().st_mtime < now - _DAY_SECONDS]
     for path in [*old, *unnamed]:
         path.unlink(missing_ok=True)
@@ -115,7 +132,7 @@ def sweep(folder: Path, now: float, days: float) -> int:
 
 def read_records(folder: Path) -> Iterator[CallRecord]:
     """Every record that is kept on this machine, file by file. For operators, not the hot path."""
-    for path in [*journal_files(folder / SHIPPED), *journal_files(folder)]:
+    for path in [*_shipped(folder), *journal_files(folder)]:
         with contextlib.suppress(FileNotFoundError):
             for _, line in lines_from(path, 0, path.stat().st_size):
                 if "close" in line:
@@ -146,7 +163,8 @@ def _ended(path: Path) -> bool:
 def _has_next(path: Path) -> bool:
     journal, number, _ = path.name.split(".")
     following = file_name(journal, int(number) + 1)
-    return (path.parent / following).exists() or (path.parent / SHIPPED / following).exists()
+    kept = (path.parent / SHIPPED).glob(f"*/{following}")
+    return (path.parent / following).exists() or any(kept)
 
 
 def _interrupted(intent: CallIntent, ended_at: float) -> CallRecord:

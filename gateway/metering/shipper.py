@@ -13,7 +13,15 @@ from gateway.core.clock import Clock
 from gateway.core.errors import StoreUnavailable
 from gateway.metering.hours import hour_of
 from gateway.metering.journal import Journal
-from gateway.metering.recovery import complete, journal_files, keep, lines_from, sweep, taken
+from gateway.metering.recovery import (
+    complete,
+    journal_files,
+    keep,
+    lines_from,
+    sweep,
+    take_back,
+    taken,
+)
 from gateway.store.usage import Deltas, field_name
 
 log = logging.getLogger(__name__)
@@ -29,6 +37,9 @@ _Lines = list[tuple[int, dict[str, Any]]]
 
 class Totals(Protocol):
     """The store as the shipper needs it; see ``gateway.store.usage.UsageTotals``."""
+
+    async def epoch(self) -> str:
+        """Names the totals; another name says that the ones before were lost."""
 
     async def ship(self, tenant: str, file: str, since: int, until: int, deltas: Deltas) -> int:
         """Count a stretch once; returns the mark found."""
@@ -62,6 +73,7 @@ class Shipper:
         self._record_days = record_days
         self._progress: dict[str, _Progress] = {}
         self._swept_at = -_SWEEP_SECONDS
+        self._epoch = ""
 
     async def run(self, interval: float = INTERVAL_SECONDS) -> None:
         """Ship until cancelled."""
@@ -81,6 +93,7 @@ class Shipper:
 
     async def ship(self) -> None:
         """Ship all there is. Raises StoreUnavailable; what was not shipped is shipped later."""
+        await self._enter(await self._totals.epoch())
         for path in journal_files(self._folder):
             if path != self._journal.path:
                 await self._ship_left(path)
@@ -95,7 +108,18 @@ class Shipper:
         self._journal.close()
         with contextlib.suppress(TimeoutError, StoreUnavailable):
             async with asyncio.timeout(timeout_seconds):
+                await self._enter(await self._totals.epoch())
                 await self._ship_left(self._journal.path)
+
+    async def _enter(self, epoch: str) -> None:
+        """Totals that were lost are made again from all records that are kept."""
+        if epoch == self._epoch:
+            return
+        self._progress.clear()
+        again = await asyncio.to_thread(take_back, self._folder, epoch)
+        if again:
+            log.warning("the store lost its totals: %d journals are shipped again", again)
+        self._epoch = epoch
 
     async def _ship_left(self, path: Path) -> None:
         with taken(path) as ours:
@@ -106,7 +130,9 @@ class Shipper:
             progress = await self._ship_file(path, size)
             while not await self._counted(path.name, progress):
                 await self._ship_file(path, size)
-            keep(path)
+            if await self._totals.epoch() != self._epoch:
+                return  # lost meanwhile: the next round begins again
+            keep(path, self._epoch)
         self._progress.pop(path.name, None)
         for tenant in progress.marks:
             await self._totals.forget(tenant, path.name)

@@ -25,6 +25,7 @@ class BatchFacts:
     """What was decided at creation. Times are Unix seconds; ``models`` None: any model.
 
     ``output_seconds`` is how long output files are kept; None for the default of 30 days.
+    ``idempotency`` is the digest of the key it came with, and that of the request.
     """
 
     id: str
@@ -39,6 +40,7 @@ class BatchFacts:
     output_seconds: int | None
     weight: float
     models: tuple[str, ...] | None
+    idempotency: tuple[str, str] | None = None
 
     def to_json(self) -> bytes:
         """The manifest."""
@@ -48,8 +50,10 @@ class BatchFacts:
     def from_json(cls, text: str | bytes) -> "BatchFacts":
         """Read a manifest."""
         parsed = orjson.loads(text)
-        models = parsed["models"]
-        return cls(**{**parsed, "models": None if models is None else tuple(models)})
+        pairs = {
+            n: tuple(parsed[n]) for n in ("models", "idempotency") if parsed.get(n) is not None
+        }
+        return cls(**{**parsed, **pairs})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +67,16 @@ class PlannedSegment:
 
 @dataclass(frozen=True, slots=True)
 class SegmentEnd:
-    """What the files of a closed segment hold: lines in output and error file, tokens."""
+    """What the files of a closed segment hold: lines in output and error file, tokens.
+
+    ``hours`` is what the meter got for it: hour -> requests, failed and the tokens by name.
+    """
 
     ok: int
     bad: int
     closing: SegmentStatus
     usage: Usage
+    hours: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +209,7 @@ def closed_field(segment: str, end: SegmentEnd) -> dict[str, str]:
 def _segment_end(text: str) -> SegmentEnd:
     parsed = orjson.loads(text)
     closing, usage = SegmentStatus(parsed["closing"]), Usage(**parsed["usage"])
-    return SegmentEnd(parsed["ok"], parsed["bad"], closing, usage)
+    return SegmentEnd(parsed["ok"], parsed["bad"], closing, usage, parsed.get("hours", {}))
 
 
 def _text(value: object) -> str:

@@ -1,18 +1,15 @@
 """Batches: manifest on disk first, record in Redis, final state on disk again.
 
-Disk (``jobs/<id>/``): ``manifest.json`` (facts), ``input`` (a second name of the input file, so
-that deleting the file does not hurt the batch), ``cancel`` (cancel was accepted), ``state.json``
-(final state). Redis: a hash per batch, a sorted set per tenant for listing, one of batches that
-wait for validation. Whatever Redis loses is put back from disk.
+Disk: the small files of ``batch_disk``, and ``input``, a second name of the input file, so that
+deleting the file does not hurt the batch. Redis: a hash per batch, a sorted set per tenant for
+listing, one of batches that wait for validation. Whatever Redis loses is put back from disk.
 """
 
 from collections.abc import Sequence
-from typing import Any
-
-import orjson
 
 from gateway.core.errors import NotFound, StoreUnavailable
 from gateway.schemas.batch import BatchStatus
+from gateway.store.batch_disk import BatchDisk, job_file
 from gateway.store.batch_record import (
     BatchFacts,
     BatchRecord,
@@ -22,10 +19,10 @@ from gateway.store.batch_record import (
     first_fields,
 )
 from gateway.store.blobs import BlobStore
-from gateway.store.job_commands import IdempotencyClaim, JobCommands
+from gateway.store.job_commands import IdempotencyClaim, JobCommands, key_digest
 
-_JOBS = "jobs/"
 _KINDS = ("output", "error")
+_NEEDED = ("input", "plan.json", "finalizing", "output.jsonl", "error.jsonl")
 
 
 class BatchStore:
@@ -34,10 +31,15 @@ class BatchStore:
     def __init__(self, commands: JobCommands, blobs: BlobStore) -> None:
         self._commands = commands
         self._blobs = blobs
+        self._disk = BatchDisk(blobs)
 
     async def held_key(self, tenant: str, key: str) -> IdempotencyClaim | None:
         """The claim that holds an idempotency key now."""
-        return await self._commands.held_key(tenant, key)
+        claim = await self._commands.held_key(tenant, key)
+        if claim is None and await self._commands.epoch() is None:
+            await self._find_key(tenant, key)
+            claim = await self._commands.held_key(tenant, key)
+        return claim
 
     async def claim_key(self, tenant: str, key: str, claim: IdempotencyClaim) -> IdempotencyClaim:
         """The claim that holds an idempotency key for 24 h: ``claim`` or an earlier one."""
@@ -47,7 +49,7 @@ class BatchStore:
         """Write a batch: input link, manifest, record, intake. Doing it again is harmless."""
         await self._commands.ping()
         await self._blobs.copy(input_blob, input_name(facts.id))
-        await self._blobs.put(_name(facts.id, "manifest.json"), facts.to_json())
+        await self._disk.save_facts(facts)
         fields = first_fields(facts)
         await self._commands.add(facts.id, facts.tenant, fields)
         await self.ask_intake(facts)
@@ -67,25 +69,26 @@ class BatchStore:
 
     async def load(self, batch_id: str) -> BatchRecord | None:
         """The record as Redis has it; if it has none, the final state from disk."""
-        fields = await self._commands.fields(batch_id)
-        if fields:
-            return BatchRecord.from_fields(fields)
-        return await self.durable(batch_id)
+        return await self.live(batch_id) or await self.durable(batch_id)
 
     async def durable(self, batch_id: str) -> BatchRecord | None:
         """The final state on disk; None while the batch has not ended."""
-        fields = await self._final_fields(batch_id)
-        return BatchRecord.from_fields(fields) if fields else None
+        return _record(await self._disk.final(batch_id))
+
+    async def live(self, batch_id: str) -> BatchRecord | None:
+        """The record as Redis has it."""
+        return _record(await self._commands.fields(batch_id))
 
     async def settled_or_live(self, batch_id: str) -> BatchRecord | None:
-        """The record; a final state on disk wins and is put back into Redis if that lost it."""
-        fields = await self._final_fields(batch_id)
-        if not fields:
-            return await self.load(batch_id)
-        record = await self.load(batch_id)
-        if record is None or not record.ended:
-            await self._commands.set_fields(batch_id, fields)
-        return BatchRecord.from_fields(fields)
+        """The record; a final state on disk wins and is put back into Redis if that is behind."""
+        record = await self.live(batch_id)
+        if record is not None and record.ended:
+            return record
+        final = await self._disk.final(batch_id)
+        if not final:
+            return record
+        await self._commands.set_fields(batch_id, final)
+        return _record(final)
 
     async def page(
         self, tenant: str, limit: int, after: str | None
@@ -111,13 +114,21 @@ class BatchStore:
 
     async def mark_cancel(self, batch_id: str, at: int) -> None:
         """Make a cancel accepted at ``at`` durable."""
-        await self._blobs.put(_name(batch_id, "cancel"), str(at).encode())
+        await self._disk.save_cancel(batch_id, at)
+
+    async def mark_plan(self, batch_id: str, plan: Change) -> None:
+        """Make durable what validation found, before the batch is in progress."""
+        await self._disk.save_plan(batch_id, plan)
+
+    async def finalizing_at(self, batch_id: str, now: int) -> int:
+        """When the batch began to be finalised, set once: its files are named after it."""
+        return await self._disk.finalizing_at(batch_id, now)
 
     async def save_final(self, batch_id: str) -> None:
         """Make the final state durable and have it announced. Only for a batch that has ended."""
         fields = await self._commands.fields(batch_id)
         if fields:
-            await self._blobs.put(_name(batch_id, "state.json"), orjson.dumps(fields))
+            await self._disk.save_final(batch_id, fields)
             await self._commands.ask_announcement(batch_id)
 
     async def claim_announcement(self, ttl_ms: int) -> str | None:
@@ -126,7 +137,7 @@ class BatchStore:
 
     async def mark_announced(self, batch_id: str) -> None:
         """Note on disk that the end of the batch was announced."""
-        await self._blobs.put(_name(batch_id, "announced"), b"")
+        await self._blobs.put(job_file(batch_id, "announced"), b"")
 
     async def end_announcement(self, batch_id: str) -> None:
         """Nothing is left to announce of the batch."""
@@ -134,13 +145,13 @@ class BatchStore:
 
     async def announce_again(self, batch_id: str) -> None:
         """Have the end of a batch announced if it is not known that it was."""
-        if await self._blobs.size(_name(batch_id, "announced")) is None:
+        if await self._blobs.size(job_file(batch_id, "announced")) is None:
             await self._commands.ask_announcement(batch_id)
 
     async def remove_work(self, batch_id: str, segments: int) -> None:
         """Delete what only a running batch needs: parts, indexes, lines, input link."""
-        await self._blobs.delete(_name(batch_id, "parts/"))
-        names = [input_name(batch_id), *(merged_name(batch_id, kind) for kind in _KINDS)]
+        await self._blobs.delete(job_file(batch_id, "parts/"))
+        names = [job_file(batch_id, name) for name in _NEEDED]
         for place in range(segments):
             segment = f"{batch_id}.{place}"
             names += [index_name(segment), *(lines_name(segment, kind) for kind in _KINDS)]
@@ -149,7 +160,7 @@ class BatchStore:
 
     async def forget(self, facts: BatchFacts) -> None:
         """Delete the batch: its folder first, so that nothing puts it back."""
-        await self._blobs.delete(_name(facts.id, ""))
+        await self._blobs.delete(job_file(facts.id, ""))
         await self._commands.remove(facts.id, facts.tenant)
 
     async def with_tables(self) -> list[str]:
@@ -160,8 +171,8 @@ class BatchStore:
 
     async def remove_tables(self, batch_id: str) -> None:
         """Forget where the lines of a batch lie: its files are gone."""
-        for name in await self._blobs.list(_name(batch_id, "")):
-            if name.startswith(_name(batch_id, "table-")):
+        for name in await self._blobs.list(job_file(batch_id, "")):
+            if name.startswith(job_file(batch_id, "table-")):
                 await self._blobs.delete(name)
 
     async def ask_intake(self, facts: BatchFacts) -> None:
@@ -182,56 +193,63 @@ class BatchStore:
 
     async def all_ids(self) -> list[str]:
         """Every batch that has a folder on disk."""
-        names = await self._blobs.list(_JOBS)
-        return [name[len(_JOBS) : -1] for name in names if name.endswith("/")]
+        return await self._disk.ids()
 
     async def known(self, batch_id: str) -> bool:
         """Whether Redis has the record."""
         return await self._commands.exists(batch_id)
 
-    async def fresh_epoch(self) -> bool:
-        """Whether Redis is new to us: it was empty, or lost everything, since the last call."""
-        return await self._commands.start_epoch()
+    async def epoch(self) -> str | None:
+        """Names what Redis holds; None when it lost everything and that is not put back yet."""
+        return await self._commands.epoch()
+
+    async def begin_epoch(self) -> str:
+        """Announce that all is about to be put back."""
+        return await self._commands.begin_epoch()
+
+    async def end_epoch(self, epoch: str) -> bool:
+        """All is put back. False: Redis lost everything once more meanwhile."""
+        return await self._commands.end_epoch(epoch)
+
+    async def server(self) -> str:
+        """Names the Redis process; another one may have lost the last second."""
+        return await self._commands.server()
 
     async def is_final(self, batch_id: str) -> bool:
         """Whether the final state is on disk."""
-        return await self._blobs.size(_name(batch_id, "state.json")) is not None
+        return await self._disk.is_final(batch_id)
 
     async def put_back(self, batch_id: str) -> BatchRecord | None:
-        """Restore what Redis lost; a batch that had not ended is validated and run again."""
-        facts = await self._manifest(batch_id)
-        if facts is None:
+        """Restore the record from disk; a batch that had not ended goes through intake again."""
+        fields = await self._disk.fields(batch_id)
+        record = _record(fields)
+        if record is None:
             return None
-        final = await self._final_fields(batch_id)
-        fields = final or first_fields(facts) | await self._cancel_fields(batch_id)
+        facts = record.facts
         await self._commands.add(facts.id, facts.tenant, fields)
-        if not final:
+        await self._restore_key(facts)
+        if not record.ended:
             await self.ask_intake(facts)
-        return BatchRecord.from_fields(fields)
-
-    async def _manifest(self, batch_id: str) -> BatchFacts | None:
-        try:
-            return BatchFacts.from_json(await self._blobs.read(_name(batch_id, "manifest.json")))
-        except NotFound:
-            return None
+        return record
 
     async def _is_on_disk(self, batch_id: str, tenant: str) -> bool:
-        facts = await self._manifest(batch_id)
+        facts = await self._disk.facts(batch_id)
         return facts is not None and facts.tenant == tenant
 
-    async def _final_fields(self, batch_id: str) -> dict[str, str]:
-        try:
-            content: Any = orjson.loads(await self._blobs.read(_name(batch_id, "state.json")))
-        except NotFound:
-            return {}
-        return {str(name): str(text) for name, text in content.items()}
+    async def _find_key(self, tenant: str, key: str) -> None:
+        """While Redis has lost the keys: look for the batch that came with this one."""
+        for batch_id in await self._disk.ids():
+            facts = await self._disk.facts(batch_id)
+            if facts is None or facts.tenant != tenant or facts.idempotency is None:
+                continue
+            if facts.idempotency[0] == key_digest(key):
+                await self._restore_key(facts)
 
-    async def _cancel_fields(self, batch_id: str) -> dict[str, str]:
-        try:
-            at = (await self._blobs.read(_name(batch_id, "cancel"))).decode()
-        except NotFound:
-            return {}
-        return {"status": str(BatchStatus.CANCELLING), "cancelling_at": at}
+    async def _restore_key(self, facts: BatchFacts) -> None:
+        if facts.idempotency is not None:
+            key, request = facts.idempotency
+            claim = IdempotencyClaim(facts.id, request)
+            await self._commands.restore_key(facts.tenant, key, claim, facts.created_at)
 
 
 def job_of(segment: str) -> str:
@@ -241,34 +259,34 @@ def job_of(segment: str) -> str:
 
 def input_name(batch_id: str) -> str:
     """Blob name of the input as the batch keeps it."""
-    return _name(batch_id, "input")
+    return job_file(batch_id, "input")
 
 
 def index_name(segment: str) -> str:
     """Blob name of a segment's index."""
     batch_id, _, place = segment.rpartition(".")
-    return _name(batch_id, f"index-{place}")
+    return job_file(batch_id, f"index-{place}")
 
 
 def lines_name(segment: str, kind: str) -> str:
     """Blob name of the lines of a closed segment; ``kind`` is ``output`` or ``error``."""
     batch_id, _, place = segment.rpartition(".")
-    return _name(batch_id, f"{kind}-{place}.jsonl")
+    return job_file(batch_id, f"{kind}-{place}.jsonl")
 
 
 def table_name(segment: str) -> str:
     """Blob name of the table that says where the line of each row of a closed segment lies."""
     batch_id, _, place = segment.rpartition(".")
-    return _name(batch_id, f"table-{place}")
+    return job_file(batch_id, f"table-{place}")
 
 
 def merged_name(batch_id: str, kind: str) -> str:
     """Blob name of the lines of all segments together."""
-    return _name(batch_id, f"{kind}.jsonl")
+    return job_file(batch_id, f"{kind}.jsonl")
 
 
-def _name(batch_id: str, rest: str) -> str:
-    return f"{_JOBS}{batch_id}/{rest}"
+def _record(fields: dict[str, str]) -> BatchRecord | None:
+    return BatchRecord.from_fields(fields) if fields else None
 
 
 def _is_id(batch_id: str) -> bool:

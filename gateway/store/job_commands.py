@@ -1,9 +1,12 @@
 """Redis commands of batch records: their keys, and one method per command."""
 
 import hashlib
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from redis.exceptions import ResponseError
 
 from gateway.store.client import StoreClient
 from gateway.store.scripts import whole_script
@@ -32,7 +35,8 @@ class JobCommands:
     ``gw:{t:<tenant>}:idem:<digest>`` text: batch and digest of the request.
     ``gw:{sys}:intake`` zset: batch -> ms at which it may be claimed.
     ``gw:{sys}:ended`` zset: batch that is to be announced -> ms from which that may be claimed.
-    ``gw:{sys}:epoch`` text: absent when everything was lost.
+    ``gw:{sys}:epoch`` text: names what is there; absent until a loss of everything is repaired.
+    ``gw:{sys}:epoch:<new>`` text: the next epoch, of a repair that is going on.
     """
 
     def __init__(self, redis: StoreClient, listing: str = _BATCHES) -> None:
@@ -40,6 +44,7 @@ class JobCommands:
         self._listing = listing
         self._epoch = _EPOCH if listing == _BATCHES else f"{_EPOCH}:{listing}"
         self._add = whole_script("job_add")
+        self._set = whole_script("job_set")
         self._move = whole_script("job_move")
         self._claim = whole_script("job_claim")
 
@@ -49,15 +54,23 @@ class JobCommands:
 
     async def held_key(self, tenant: str, key: str) -> IdempotencyClaim | None:
         """Who has an idempotency key."""
-        taken = await self._do("GET", _idempotency_key(tenant, key))
+        taken = await self._do("GET", _idempotency_key(tenant, key_digest(key)))
         return None if taken is None else IdempotencyClaim(*_text(taken).split(" "))
 
     async def claim_key(self, tenant: str, key: str, claim: IdempotencyClaim) -> IdempotencyClaim:
         """Take an idempotency key, or see who has it."""
         value = f"{claim.batch_id} {claim.digest}"
-        name = _idempotency_key(tenant, key)
+        name = _idempotency_key(tenant, key_digest(key))
         await self._do("SET", name, value, "NX", "EX", _IDEMPOTENCY_SECONDS)
         return await self.held_key(tenant, key) or claim
+
+    async def restore_key(
+        self, tenant: str, digest: str, claim: IdempotencyClaim, created_at: int
+    ) -> None:
+        """Give the key with this digest back to whom it belonged, for the rest of its time."""
+        value = f"{claim.batch_id} {claim.digest}"
+        name, until = _idempotency_key(tenant, digest), created_at + _IDEMPOTENCY_SECONDS
+        await self._do("SET", name, value, "NX", "EXAT", until)
 
     async def add(self, batch_id: str, tenant: str, fields: Mapping[str, str]) -> None:
         """List the batch and write its record unless it is there.
@@ -95,8 +108,8 @@ class JobCommands:
         return {_text(name): _text(value) for name, value in found.items()}
 
     async def set_fields(self, batch_id: str, fields: Mapping[str, str]) -> None:
-        """Write fields as they are."""
-        await self._do("HSET", _job_key(batch_id), *_flat(fields))
+        """Write fields as they are; nothing when there is no record."""
+        await self._set.run(self._redis, [_job_key(batch_id)], *_flat(fields))
 
     async def page(self, tenant: str, limit: int, after: str | None) -> list[str]:
         """Ids, newest first."""
@@ -139,9 +152,33 @@ class JobCommands:
         """It is announced."""
         await self._do("ZREM", _ENDED, batch_id)
 
+    async def epoch(self) -> str | None:
+        """The epoch; None when everything was lost and is not put back yet."""
+        found = await self._do("GET", self._epoch)
+        return None if found is None else _text(found)
+
+    async def begin_epoch(self) -> str:
+        """Announce a new epoch, before what was lost is put back; returns its name."""
+        epoch = secrets.token_hex(8)
+        await self._do("SET", f"{self._epoch}:{epoch}", epoch)
+        return epoch
+
+    async def end_epoch(self, epoch: str) -> bool:
+        """All is put back. False: Redis lost everything once more since the beginning."""
+        try:
+            await self._do("RENAME", f"{self._epoch}:{epoch}", self._epoch)
+        except ResponseError:
+            return False
+        return True
+
     async def start_epoch(self) -> bool:
         """Leave a mark; False when it was there."""
         return await self._do("SET", self._epoch, "1", "NX") is not None
+
+    async def server(self) -> str:
+        """Names the server process: another one may have lost the last second."""
+        info = await self._do("INFO", "server")
+        return str(info.get("run_id", ""))
 
     def _tenant_key(self, tenant: str) -> str:
         return f"gw:{{t:{tenant}}}:{self._listing}"
@@ -154,8 +191,13 @@ def _job_key(batch_id: str) -> str:
     return f"gw:{{{batch_id}}}:job"
 
 
-def _idempotency_key(tenant: str, key: str) -> str:
-    return f"gw:{{t:{tenant}}}:idem:{hashlib.sha256(key.encode()).hexdigest()}"
+def key_digest(key: str) -> str:
+    """What is kept of an idempotency key."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _idempotency_key(tenant: str, digest: str) -> str:
+    return f"gw:{{t:{tenant}}}:idem:{digest}"
 
 
 def _flat(fields: Mapping[str, str]) -> list[str]:

@@ -1,6 +1,6 @@
 """The queue's client: leasing work and what keeps the schedule. Settling is in ``settle``."""
 
-import struct
+import secrets
 from collections.abc import Callable, Sequence
 
 from gateway.core.clock import since_boot
@@ -10,6 +10,7 @@ from gateway.store.client import StoreClient
 from gateway.store.control import QueueControl
 from gateway.store.keys import SHARDS, shard_key
 from gateway.store.outlook import QueueOutlook
+from gateway.store.rebuild import QueueRebuild, spec_arguments
 from gateway.store.settle import QueueSettlement, RetryRule
 from gateway.store.views import QueueViews
 
@@ -24,7 +25,7 @@ _TURNS = Turns()
 _LONGEST_WAIT = 3.0
 
 
-class QueueClient(QueueSettlement, QueueControl, QueueOutlook, QueueViews):
+class QueueClient(QueueSettlement, QueueRebuild, QueueControl, QueueOutlook, QueueViews):
     """All operations of the queue. Every method is one script or one read, and may be repeated.
 
     Raises StoreUnavailable when the server does not answer, StoreFull when it is out of memory.
@@ -56,28 +57,9 @@ class QueueClient(QueueSettlement, QueueControl, QueueOutlook, QueueViews):
         return bool(await self._run("start", shard, segment))
 
     async def _enqueue(self, shard: str, spec: SegmentSpec, quota: Quota) -> Sequence[int]:
-        total = sum(struct.unpack(f"<{spec.rows}I", spec.tokens))
-        answer: Sequence[int] = await self._run(
-            "enqueue",
-            shard,
-            spec.segment,
-            spec.job,
-            spec.tenant,
-            spec.model,
-            spec.endpoint,
-            repr(float(spec.weight)),
-            spec.window_ms,
-            spec.priority,
-            spec.input_ref,
-            spec.index_ref,
-            total,
-            spec.tokens,
-            int(shard in self._listed),
-            spec.delay_ms,
-            quota.rows,
-            quota.tokens,
-            int(spec.held),
-        )
+        listed = int(shard in self._listed)
+        rules = (listed, spec.delay_ms, quota.rows, quota.tokens, int(spec.held))
+        answer: Sequence[int] = await self._run("enqueue", shard, *spec_arguments(spec), *rules)
         return answer
 
     async def lease(
@@ -95,7 +77,7 @@ class QueueClient(QueueSettlement, QueueControl, QueueOutlook, QueueViews):
         At least one row is given even when it is over the token budget.
         """
         limits = (max_rows, max_tokens, ttl_ms, turns.quantum, f"{turns.rate:.3f}", turns.slack_ms)
-        values = await self._run("lease", shard, worker, *limits)
+        values = await self._run("lease", shard, worker, *limits, secrets.token_hex(8))
         if not values:
             return None
         runs = [_run_of(values[at : at + _RUN_VALUES]) for at in range(1, len(values), _RUN_VALUES)]

@@ -16,6 +16,7 @@ from gateway.store.keys import shard_key
 _FLAGS = {
     "enqueue": "",
     "lease": "",
+    "rebuild": "",
     "audit": "no-writes",
     "stats": "no-writes",
     "outlook": "no-writes",

@@ -1,6 +1,7 @@
 """Shipped totals: hours of tenants, each a hash of lane, model, key and status."""
 
 import contextlib
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,6 +15,7 @@ from gateway.store.scripts import whole_script
 
 _KEEP_SECONDS: Final = 400 * 86400
 _TENANTS: Final = "gw:usage-tenants"
+_EPOCH: Final = "gw:{sys}:usage-epoch"
 FIGURES: Final = ("requests", "prompt", "completion", "cached", "reasoning", "estimated")
 
 Deltas = Mapping[str, Mapping[str, int]]
@@ -50,6 +52,22 @@ class UsageTotals:
         self._redis = redis
         self._ship = whole_script("usage_ship")
         self._known: set[str] = set()
+        self._epoch = ""
+
+    async def epoch(self) -> str:
+        """Names the totals; another name says that the store lost the ones before."""
+        with _store_errors():
+            found = await self._redis.get(_EPOCH)
+            if found is None:
+                await self._redis.set(_EPOCH, secrets.token_hex(8), nx=True)
+                found = await self._redis.get(_EPOCH)
+        if found is None:
+            raise StoreUnavailable("the store was emptied just now")
+        epoch = _text(found)
+        if epoch != self._epoch:
+            self._known.clear()
+            self._epoch = epoch
+        return epoch
 
     async def ship(self, tenant: str, file: str, since: int, until: int, deltas: Deltas) -> int:
         """Count bytes ``since`` to ``until`` of a journal file; ``deltas`` are their sums.

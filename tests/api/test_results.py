@@ -9,8 +9,9 @@ import orjson
 from gateway.batches.lines import success_line
 from gateway.core.usage import Usage
 from gateway.core.work import RowOutcome
+from gateway.store.part_notes import PartNote
 from tests.support.batch import chat_line
-from tests.support.batch_plane import BatchPlane
+from tests.support.batch_plane import HOUR, BatchPlane
 from tests.support.served import served
 
 
@@ -43,12 +44,13 @@ async def test_a_slow_reader_holds_no_memory(plane: BatchPlane) -> None:
     while lease := await plane.queue.lease("m.0", "w", 100, 10**9, 60_000):
         [run] = lease.runs
         lines = [success_line(str(r.index), 200, "r", {"x": "y" * 30_000}) for r in run.rows]
-        refs = await plane.parts.append(batch_id, lines)
+        notes = [PartNote(0, row.index, True, Usage(), HOUR) for row in run.rows]
+        refs = await plane.parts.append(batch_id, list(zip(notes, lines, strict=True)))
         outcomes = [
             RowOutcome(row.index, ref, Usage(), True)
             for row, ref in zip(run.rows, refs, strict=True)
         ]
-        await plane.queue.commit("m.0", lease.id, run.segment, outcomes, "2026010100")
+        await plane.queue.commit("m.0", lease.id, run.segment, outcomes, HOUR)
     async with served(plane.app) as url, httpx.AsyncClient(headers={"x-caller": "a"}) as client:
         tracemalloc.start()
         before = tracemalloc.get_traced_memory()[0]

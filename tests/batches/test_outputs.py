@@ -10,8 +10,11 @@ from gateway.batches.ordering import IndexRow, packed
 from gateway.batches.outputs import ClosedSegment, LineNames, write_lines
 from gateway.batches.table import refs
 from gateway.core.errors import NotFound
+from gateway.core.usage import Usage
 from gateway.store.blobs import LocalBlobs
+from gateway.store.part_notes import PartNote
 from gateway.store.parts import PartFiles
+from tests.support.segments import HOUR
 
 NAMES = LineNames("jobs/j/o", "jobs/j/e", "jobs/j/t")
 
@@ -24,7 +27,8 @@ async def _segment(blobs: LocalBlobs, rows: int, done: set[int], bad: set[int]) 
     parts = PartFiles(blobs.root)
     refs, bits, good = b"", bytearray(2), bytearray(2)
     for place in range(rows):
-        (ref,) = await parts.append("j", [b"line %d\n" % (rows - 1 - place)])
+        note = PartNote(0, place, place not in bad, Usage(place, 1), HOUR)
+        (ref,) = await parts.append("j", [(note, b"line %d\n" % (rows - 1 - place))])
         refs += struct.pack("<IQI", ref.part, ref.offset, ref.length)
         if place in done:
             bits[place >> 3] |= 0x80 >> (place & 7)
@@ -41,6 +45,8 @@ async def test_each_row_once_in_input_order(tmp_path: Path) -> None:
     closed = await _segment(blobs, 10, done=set(range(8)), bad={3})
     written = await write_lines(blobs, closed, NAMES)
     assert (written.output, written.error) == (7, 3)
+    figures = {"requests": 8, "failed": 1, "prompt": 28, "completion": 8}
+    assert written.hours == {HOUR: figures | {"cached": 0, "reasoning": 0}}
     output = (await blobs.read("jobs/j/o")).decode().splitlines()
     assert output == [f"line {n}" for n in (2, 3, 4, 5, 7, 8, 9)]
     error = (await blobs.read("jobs/j/e")).decode().splitlines()

@@ -82,7 +82,7 @@ async def test_readers_that_come_and_go(plane: BatchPlane, seed: int) -> None:
 
 
 async def test_a_lost_queue_repeats_nothing(plane: BatchPlane) -> None:
-    """FLUSHALL: the rows are run again, a reader with an old cursor gets the others alone."""
+    """FLUSHALL: a reader with an old cursor gets the other rows alone."""
     batch_id = await plane.start(*(chat_line(str(n), "x") for n in range(8)))
     await plane.run(3)
     seen = await _read(plane, batch_id)

@@ -9,6 +9,7 @@ import pytest
 from gateway.core.usage import Usage
 from gateway.core.work import PartRef
 from gateway.store.client import StoreClient
+from gateway.store.part_notes import PartNote
 from tests.support.rig import Rig
 
 
@@ -23,7 +24,7 @@ async def test_results_wait_for_the_disk(
     rig = Rig(tmp_path, store, play)
     write, full = rig.parts.append, asyncio.Event()
 
-    async def refusing(job: str, lines: Sequence[bytes]) -> list[PartRef]:
+    async def refusing(job: str, lines: Sequence[tuple[PartNote, bytes]]) -> list[PartRef]:
         if not full.is_set():
             raise OSError(28, "no space left")
         return await write(job, lines)

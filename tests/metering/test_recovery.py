@@ -19,6 +19,7 @@ from gateway.metering.recovery import (
     lines_from,
     read_records,
     sweep,
+    take_back,
     taken,
 )
 from tests.support.calls import an_intent, an_outcome
@@ -121,8 +122,8 @@ async def test_shipped_files_are_kept_for_their_days(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     JournalLedger(journal).open(an_intent()).close(an_outcome())
     journal.close()
-    keep(journal.path)
-    written = (tmp_path / "shipped" / journal.path.name).stat().st_mtime
+    keep(journal.path, "e")
+    written = (tmp_path / "shipped" / "e" / journal.path.name).stat().st_mtime
     assert sweep(tmp_path, written + 86400, 2) == 0
     assert len(list(read_records(tmp_path))) == 1
     assert sweep(tmp_path, written + 3 * 86400, 2) == 1
@@ -138,3 +139,16 @@ def test_a_file_that_is_gone_is_not_taken(tmp_path: Path) -> None:
 @pytest.fixture(autouse=True)
 def _in_the_source_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+
+
+async def test_files_of_other_totals_are_taken_back(tmp_path: Path) -> None:
+    """Those that the present totals have stay; twice is as good as once."""
+    journals = [Journal(tmp_path), Journal(tmp_path)]
+    for journal, epoch in zip(journals, ("old", "new"), strict=True):
+        JournalLedger(journal).open(an_intent()).close(an_outcome())
+        journal.close()
+        keep(journal.path, epoch)
+    assert journal_files(tmp_path) == []
+    assert [take_back(tmp_path, "new") for _ in range(2)] == [1, 0]
+    assert journal_files(tmp_path) == [journals[0].path]
+    assert len(list(read_records(tmp_path))) == 2

@@ -103,7 +103,7 @@ async def test_open_calls_of_a_dead_process_are_counted_as_interrupted(
     dead.journal.close()
     node = Node(tmp_path, store)
     await node.ship()
-    (path,) = (tmp_path / "shipped").iterdir()
+    (path,) = (tmp_path / "shipped").glob("*/*")
     assert b'"status":"interrupted"' in path.read_bytes()
     node.journal.close()
 
@@ -134,6 +134,26 @@ async def test_a_finished_file_is_checked_before_it_goes(
     await store.flushall()
     await node.shipper.close()
     assert await node.counted() == (1, 40)
+
+
+async def test_totals_that_were_lost_are_made_again(tmp_path: Path, store: StoreClient) -> None:
+    """After FLUSHALL all kept records are shipped once more, by whoever notices, each once."""
+    ended = Node(tmp_path, store)
+    ended.call("req_1")
+    await ended.shipper.close()
+    nodes = [Node(tmp_path, store), Node(tmp_path, store)]
+    nodes[0].call("req_2")
+    nodes[1].call("req_3", tenant="t2")
+    for node in nodes:
+        await node.ship()
+    await store.flushall()
+    for _ in range(2):
+        await asyncio.gather(*(node.ship() for node in nodes))
+    assert await nodes[0].counted() == (2, 80)
+    assert await nodes[0].counted("t2") == (1, 40)
+    assert await nodes[0].totals.tenants() == ["t1", "t2"]
+    for node in nodes:
+        node.journal.close()
 
 
 async def test_lim_07_records_wait_while_the_store_is_away(

@@ -43,6 +43,7 @@ from gateway.store.files import FileStore
 from gateway.store.job_commands import JobCommands
 from gateway.store.jobs import LISTING, JobStore
 from gateway.store.keys import shard_of
+from gateway.store.part_notes import PartNote
 from gateway.store.parts import PartFiles
 from gateway.store.queue import QueueClient
 from gateway.tenancy.keys import Caller
@@ -52,6 +53,7 @@ MODELS = ("m", "n")
 ROUTER = Router(
     Policy.model_validate({"targets": {"up": {"base_url": "http://t/v1", "models": [*MODELS]}}})
 )
+HOUR = "2026010100"
 CALLERS = {"a": Caller("key-a", "a"), "b": Caller("key-b", "b", models=frozenset({"n"}))}
 Answer = Callable[[BatchRow], bool]
 
@@ -95,7 +97,7 @@ class BatchPlane:
         self.job_keeper = JobKeeper(self.jobs, self.queue, self.clock)
         self.finalizer = Finalizer(self.batches, self.blobs, self.queue, self.publisher, self.clock)
         self.finishing = self.another_finishing("f")
-        self.reconciler = Reconciler(self.batches, self.queue)
+        self.reconciler = Reconciler(self.batches, self.queue, self.clock)
         self.source = RowSource(self.blobs)
         self.parts = PartFiles(self.root)
         waiting = Waiting(poll=0.02, keep_alive=0.3)
@@ -171,13 +173,15 @@ class BatchPlane:
         )
         return batch
 
-    async def run(self, rows: int, answer: Answer = every, model: str = "m") -> int:
-        """Lease up to ``rows`` rows and commit an answer to each; how many there were."""
+    async def run(
+        self, rows: int, answer: Answer = every, model: str = "m", *, commit: bool = True
+    ) -> int:
+        """Lease up to ``rows`` rows, write and commit an answer to each; how many there were."""
         lease = await self.queue.lease(shard_of(model), "w", rows, 10**9, 60_000)
         if lease is None:
             return 0
         for run in lease.runs:
-            await self._settle(lease.id, run, answer)
+            await self._settle(lease.id, run, answer, commit=commit)
         return lease.rows
 
     async def finish(self) -> None:
@@ -193,17 +197,24 @@ class BatchPlane:
         assert content.endswith(b"\n")
         return [checked(orjson.loads(line), kind) for line in content.split(b"\n")[:-1]]
 
-    async def _settle(self, lease_id: str, run: LeasedRun, answer: Answer) -> None:
+    async def _settle(
+        self, lease_id: str, run: LeasedRun, answer: Answer, *, commit: bool = True
+    ) -> None:
         rows = await self.source.read(run)
         good = [answer(row) for row in rows]
         lines = [_line(row, ok) for row, ok in zip(rows, good, strict=True)]
-        refs = await self.parts.append(run.job, lines)
-        outcomes = [
-            RowOutcome(row.index, ref, Usage(10, 2) if ok else Usage(), ok)
-            for row, ref, ok in zip(rows, refs, good, strict=True)
+        place = int(run.segment.rpartition(".")[2])
+        notes = [
+            PartNote(place, row.index, ok, Usage(10, 2) if ok else Usage(), HOUR)
+            for row, ok in zip(rows, good, strict=True)
         ]
-        shard = shard_of(run.model)
-        await self.queue.commit(shard, lease_id, run.segment, outcomes, "2026010100")
+        refs = await self.parts.append(run.job, list(zip(notes, lines, strict=True)))
+        outcomes = [
+            RowOutcome(note.index, ref, note.usage, note.ok)
+            for note, ref in zip(notes, refs, strict=True)
+        ]
+        if commit:
+            await self.queue.commit(shard_of(run.model), lease_id, run.segment, outcomes, HOUR)
 
 
 class _Callers:

@@ -10,7 +10,7 @@ local now = now_ms()
 local rows, pos = {}, 1
 for i = 1, n do rows[i], pos = struct.unpack('<I4', ARGV[4], pos) end
 local h = call('HMGET', key, 'status', 'tenant', 'model', 'n', 'weight', 'cur', 'ok', 'bad', 'open', 'prompt', 'completion',
-  'cached', 'reasoning')
+  'cached', 'reasoning', ARGV[3])
 if h[1] and math.max(unpack(rows)) >= tonumber(h[4]) then
   return redis.error_reply('ERR row is not in the segment')
 end
@@ -87,6 +87,9 @@ if fresh > 0 then
   add('completion', 'completion', completion, h[11])
   add('cached', 'cached', cached, h[12])
   add('reasoning', 'reasoning', reasoning, h[13])
+  local hour = hour_sums(h[14])
+  for i, by in ipairs({ fresh, fresh - #good, prompt, completion, cached, reasoning }) do hour[i] = hour[i] + by end
+  sums[#sums + 1], sums[#sums + 2] = ARGV[3], table.concat(hour, ' ')
   call('HSET', key, unpack(sums))
 end
 if h[1] ~= 'queued' or num(h[7]) + num(h[8]) + fresh == tonumber(h[4]) then close_if_done(seg, now) end

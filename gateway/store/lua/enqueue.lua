@@ -18,24 +18,12 @@ local queued = call('HMGET', P .. 'tn:' .. tenant, 'rows', 'tokens')
 if most_rows > 0 and num(queued[1]) + n > most_rows then return { -2, num(queued[1]) } end
 if most_tokens > 0 and num(queued[2]) + ARGV[11] > most_tokens then return { -3, num(queued[2]) } end
 local now = now_ms()
-local deadline = now + tonumber(ARGV[7])
-local prio, delay = tonumber(ARGV[8]), tonumber(ARGV[14])
-call('HSET', key, 'job', ARGV[2], 'tenant', tenant, 'model', ARGV[4], 'endpoint', ARGV[5],
-  'weight', ARGV[6], 'n', n, 'cur', 0, 'status', 'queued', 'deadline', deadline, 'prio', prio,
-  'in', ARGV[9], 'ix', ARGV[10], 'tokens', ARGV[11], 'open', ARGV[11])
-call('SADD', P .. 'tenants', tenant)
-call('SET', P .. 'k:' .. seg, ARGV[12])
-call('HSET', P .. 'tn:' .. tenant, 'weight', ARGV[6])
-call('HINCRBY', P .. 'tn:' .. tenant, 'rows', n)
-call('HINCRBY', P .. 'tn:' .. tenant, 'tokens', ARGV[11])
-call('ZADD', P .. 'edf', deadline, seg)
+local delay = tonumber(ARGV[14])
+add_segment(0, now)
 if delay > 0 then call('HSET', key, 'nb', now + delay) end
 if ARGV[17] == '1' then
   call('HSET', key, 'held', 1)
-elseif delay > 0 then
-  call('ZADD', P .. 'later', now + delay, seg)
 else
-  make_ready(seg, tenant, deadline, prio)
-  wake()
+  place(seg, now)
 end
 return { 1 }

@@ -2,7 +2,7 @@
 -- KEYS[1] hash of the batch
 -- ARGV field, value, ...
 -- Returns 1 when it was written.
-if redis.call('EXISTS', KEYS[1]) == 1 then
+if redis.call('HEXISTS', KEYS[1], 'facts') == 1 then
   return 0
 end
 redis.call('HSET', KEYS[1], unpack(ARGV))

@@ -1,7 +1,8 @@
 -- Hand out rows: what would miss its deadline first, then fair between tenants, earliest deadline
 -- first inside a tenant, retries first.
 -- ARGV: worker, max rows, max tokens, ttl ms, quantum, tokens the shard does in a second (0:
---       unknown), slack ms (0: no rescue)
+--       unknown), slack ms (0: no rescue), lease: an id that was never used before, so that a
+--       lease from before a loss of this server is never taken for a new one
 -- Returns {} or {lease, seg, job, tenant, model, endpoint, in, ix, deadline, from, to, tries, ...}:
 -- nine values and then the range [from, to) and "row:errors:crashes,..." of each run.
 local want, budget = math.min(1024, tonumber(ARGV[2])), tonumber(ARGV[3])
@@ -46,13 +47,23 @@ local function take_retries(seg, run, most)
   return used
 end
 
+-- A row ahead of the cursor that is done (a power loss undid its lease, then its commit came) is
+-- passed over at the start of the range and ends it elsewhere.
 local function take_fresh(seg, run, most, n)
-  local from = run.cur
-  local hi = math.min(n, from + most)
-  if hi <= from then return 0 end
-  local blob = call('GETRANGE', P .. 'k:' .. seg, from * 4, hi * 4 - 1)
+  local hi = math.min(n, run.cur + most)
+  if hi <= run.cur then return 0 end
+  local base = math.floor(run.cur / 8)
+  local done = call('GETRANGE', P .. 'd:' .. seg, base, math.floor((hi - 1) / 8))
+  local function is_done(row)
+    local byte = string.byte(done, math.floor(row / 8) - base + 1) or 0
+    return bit.band(byte, bit.rshift(128, row % 8)) ~= 0
+  end
+  while run.cur < hi and is_done(run.cur) do run.cur = run.cur + 1 end
+  run.from = run.cur
+  if hi <= run.from then return 0 end
+  local blob = call('GETRANGE', P .. 'k:' .. seg, run.from * 4, hi * 4 - 1)
   local pos, cost, used = 1, 0, 0
-  while run.cur < hi do
+  while run.cur < hi and not is_done(run.cur) do
     cost, pos = struct.unpack('<I4', blob, pos)
     if not fits(cost) then break end
     used = used + cost
@@ -76,15 +87,15 @@ local function serve(tenant, seg, most)
   local h = call('HMGET', P .. 's:' .. seg, 'cur', 'n', 'weight', 'job', 'model', 'endpoint', 'in', 'ix', 'deadline',
     'leased')
   local n = tonumber(h[2])
-  local run = { cur = tonumber(h[1]), rows = {}, tries = {} }
-  local from = run.cur
+  local from = tonumber(h[1])
+  local run = { cur = from, from = from, rows = {}, tries = {} }
   local used = take_retries(seg, run, most)
   if not full then used = used + take_fresh(seg, run, most - #run.rows, n) end
   if #run.rows > 0 then call('HSET', P .. 's:' .. seg, 'cur', run.cur, 'leased', num(h[10]) + #run.rows) end
   local after = call('ZINCRBY', P .. 'act', used / tonumber(h[3]), tenant)
   put_back(seg, tenant, run.cur, n)
   if #run.rows > 0 then
-    runs[#runs + 1] = { seg, h[4], tenant, h[5], h[6], h[7], h[8], h[9], from, run.cur,
+    runs[#runs + 1] = { seg, h[4], tenant, h[5], h[6], h[7], h[8], h[9], run.from, run.cur,
       table.concat(run.tries, ','), rows = run.rows }
   end
   return after
@@ -132,7 +143,8 @@ end
 if last then call('HSET', KEYS[1], 'vt', last) end
 if got == 0 then return {} end
 
-local lease = tostring(call('HINCRBY', KEYS[1], 'lid', 1))
+local lease = ARGV[8]
+call('HINCRBY', KEYS[1], 'lid', 1)
 call('HSET', P .. 'l:' .. lease, 'worker', ARGV[1], 'left', got, 'n', got)
 call('ZADD', P .. 'exp', now + tonumber(ARGV[4]), lease)
 local out, segments = { lease }, {}

@@ -2,7 +2,7 @@
 --
 -- KEYS[1] is gw:{shard}:meta; all other keys of the shard have its prefix P and so its slot.
 --   meta           hash    vt: virtual time of the tenant served last, for when nobody is active;
---                          lid: last lease number; paused; jump: ms the clock leapt, until
+--                          lid: number of leases; paused; jump: ms the clock leapt, until
 --                          an operator confirms it; v: schema version
 --   tenants        set     every tenant that ever had a segment here
 --   act            zset    tenant -> virtual time; tenants with rows that may be leased now. A tenant
@@ -16,7 +16,8 @@
 --   s:<segment>    hash    the record: job, tenant, model, endpoint, weight, n, cur, ok, bad,
 --                          leased, status, closing, deadline, prio, nb: ms before which nothing is
 --                          leased, paused, held: not started yet, in, ix, grace, fence, tokens: sum of estimates, open: of
---                          rows not done, prompt, completion, cached, reasoning
+--                          rows not done, prompt, completion, cached, reasoning; "<hour>": what the meter
+--                          got for it in that hour
 --   k:<segment>    string  4-byte little-endian token estimate per row
 --   d:<segment>    bitmap  rows that are done
 --   g:<segment>    bitmap  rows that are done and good
@@ -134,6 +135,37 @@ local function leave_queue(seg, tenant)
   call('ZREM', P .. 'later', seg)
   call('ZREM', P .. 'edf', seg)
   unready(seg, tenant)
+end
+
+-- Add the segment that ARGV[1..12] describe. The rows below `cur` are the caller's business.
+local function add_segment(cur, now)
+  local seg, tenant = ARGV[1], ARGV[3]
+  local n, deadline = #ARGV[12] / 4, now + tonumber(ARGV[7])
+  call('HSET', P .. 's:' .. seg, 'job', ARGV[2], 'tenant', tenant, 'model', ARGV[4], 'endpoint', ARGV[5],
+    'weight', ARGV[6], 'n', n, 'cur', cur, 'status', 'queued', 'deadline', deadline, 'prio', ARGV[8],
+    'in', ARGV[9], 'ix', ARGV[10], 'tokens', ARGV[11], 'open', ARGV[11])
+  call('SADD', P .. 'tenants', tenant)
+  call('SET', P .. 'k:' .. seg, ARGV[12])
+  call('HSET', P .. 'tn:' .. tenant, 'weight', ARGV[6])
+  call('HINCRBY', P .. 'tn:' .. tenant, 'rows', n)
+  call('HINCRBY', P .. 'tn:' .. tenant, 'tokens', ARGV[11])
+  call('ZADD', P .. 'edf', deadline, seg)
+end
+
+local FIGURES = { 'requests', 'failed', 'prompt', 'completion', 'cached', 'reasoning' }
+
+-- The sums of FIGURES that a segment notes of an hour.
+local function hour_sums(text)
+  local sums = {}
+  for number in string.gmatch(text or '0 0 0 0 0 0', '%d+') do sums[#sums + 1] = tonumber(number) end
+  return sums
+end
+
+-- Meter by how much more a segment delivered in an hour.
+local function meter(tenant, model, hour, sums)
+  for i = 1, #FIGURES do
+    if sums[i] ~= 0 then call('HINCRBY', P .. 'm:' .. tenant .. ':' .. hour, model .. '|' .. FIGURES[i], sums[i]) end
+  end
 end
 
 -- Enter FINALIZING when nothing can be added any more. Returns true when it was entered.

@@ -1,0 +1,39 @@
+-- Add a segment that was lost with what its part files hold: those rows are done and metered.
+-- ARGV: 12 values of add_segment, cursor, rows below it that are not done (u32 each), done bits,
+--       good bits, refs (16 bytes each), ok, bad, prompt, completion, cached, reasoning,
+--       sum of the token estimates of done rows,
+--       then per hour: hour, requests, failed, prompt, completion, cached, reasoning
+-- Fences begin at the time of now, so that no claim from before the loss is worth anything.
+-- Returns 1 new, 0 exists.
+local seg, tenant, model = ARGV[1], ARGV[3], ARGV[4]
+local key = P .. 's:' .. seg
+if call('EXISTS', key) == 1 then return 0 end
+call('HSETNX', KEYS[1], 'v', 1)
+local now = now_ms()
+local cur = tonumber(ARGV[13])
+add_segment(cur, now)
+local ok, bad = tonumber(ARGV[18]), tonumber(ARGV[19])
+call('HSET', key, 'ok', ok, 'bad', bad, 'prompt', ARGV[20], 'completion', ARGV[21], 'cached', ARGV[22],
+  'reasoning', ARGV[23], 'fence', now)
+if cur > 0 then
+  call('SET', P .. 'd:' .. seg, ARGV[15])
+  call('SET', P .. 'g:' .. seg, ARGV[16])
+  call('SET', P .. 'f:' .. seg, ARGV[17])
+  call('HINCRBY', P .. 'tn:' .. tenant, 'rows', -ok - bad)
+  call('HINCRBY', P .. 'tn:' .. tenant, 'tokens', -ARGV[24])
+  call('HINCRBY', key, 'open', -ARGV[24])
+end
+for i = 25, #ARGV, 7 do
+  local sums = {}
+  for j = 1, 6 do sums[j] = tonumber(ARGV[i + j]) end
+  call('HSET', key, ARGV[i], table.concat(sums, ' '))
+  meter(tenant, model, ARGV[i], sums)
+end
+local pos = 1
+while pos <= #ARGV[14] do
+  local row
+  row, pos = struct.unpack('<I4', ARGV[14], pos)
+  call('ZADD', P .. 'r:' .. seg, now, row)
+end
+if not close_if_done(seg, now) then place(seg, now) end
+return 1
