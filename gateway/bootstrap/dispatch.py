@@ -35,7 +35,7 @@ from gateway.dispatch.renewer import Renewer
 from gateway.dispatch.run import RowRunner
 from gateway.dispatch.settle import Settler
 from gateway.dispatch.webhooks import Patience, Webhooks
-from gateway.jobs.finish import JobFinisher
+from gateway.jobs.finish import JobFinisher, Tell
 from gateway.jobs.put_back import JobKeeper
 from gateway.metering.journal import Journal
 from gateway.metering.ledger import JournalLedger
@@ -125,8 +125,10 @@ class _Process:
         self.others: tuple[Runs, ...] = (reaper, self._shipper)
         self.others += _batch_loops(policy, redis, blobs, limits, clock)
         finisher = Finisher(limits.worker, limits.ttl_ms)
-        self.others += _ending_loops(redis, blobs, finisher, clock, job_done)
-        self.others += (_webhooks(settings, policy, redis, blobs, clock),)
+        webhooks = _webhooks(settings, policy, redis, blobs, clock)
+        tell = webhooks.tell if any(t.webhooks for t in policy.tenants.values()) else None
+        self.others += _ending_loops(redis, blobs, finisher, clock, job_done, tell)
+        self.others += (webhooks,)
 
     async def aclose(self) -> None:
         """Ship the last records and close everything, within seconds."""
@@ -168,7 +170,12 @@ def _batch_loops(
 
 
 def _ending_loops(
-    redis: StoreClient, blobs: LocalBlobs, finisher: Finisher, clock: Clock, job_done: asyncio.Event
+    redis: StoreClient,
+    blobs: LocalBlobs,
+    finisher: Finisher,
+    clock: Clock,
+    job_done: asyncio.Event,
+    tell: Tell | None,
 ) -> tuple[Runs, ...]:
     """Finalising, and what puts jobs back."""
     queue = QueueClient(redis)
@@ -176,7 +183,7 @@ def _ending_loops(
     publisher = Publisher(batches, FileStore(blobs, clock), blobs, clock)
     finalizer = Finalizer(batches, blobs, queue, publisher, clock)
     jobs = JobStore(JobCommands(redis, LISTING), blobs)
-    ends = JobFinisher(jobs, blobs, queue, clock)
+    ends = JobFinisher(jobs, blobs, queue, clock, tell)
     return (
         Finishing(queue, finalizer, ends, finisher, job_done),
         JobKeeper(jobs, queue, clock),
@@ -189,7 +196,7 @@ def _webhooks(
     batches = BatchStore(JobCommands(redis), blobs)
     sender = WebhookSender(allow_private=settings.webhooks_allow_private)
     patience = Patience(base=settings.webhook_base_seconds, total=settings.webhook_seconds)
-    return Webhooks(policy, batches, Deliveries(redis), sender, patience, clock)
+    return Webhooks(policy, batches, Deliveries(redis, blobs), sender, patience, clock)
 
 
 def _limits(settings: Settings, policy: Policy) -> LeaseLimits:

@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 
 _SENDERS = 4
 _EVERY_SECONDS = 0.5
+_AGAIN_SECONDS = 60.0
 _CLAIM_MS = 30_000
 
 
@@ -67,6 +68,7 @@ class Webhooks:
         try:
             await asyncio.gather(
                 keep_doing(self.announce_batch, "announcing", every=every, busy=True),
+                keep_doing(self.announce_kept, "announcing", every=_AGAIN_SECONDS),
                 *(
                     keep_doing(self.send_one, "webhooks", every=every, busy=True)
                     for _ in range(_SENDERS)
@@ -86,6 +88,18 @@ class Webhooks:
             if hook.events is None or kind in hook.events:
                 told &= await self._deliveries.add(event, tenant, name, now)
         return told
+
+    async def tell(self, kind: str, object_id: str, tenant: str, ended_at: int) -> None:
+        """Announce what has no other record that it is to be announced: it is kept on disk."""
+        event = Event(kind, object_id, ended_at)
+        if any(hook.events is None or kind in hook.events for hook in self._of(tenant).values()):
+            await self._deliveries.keep(event, tenant)
+            await self._announce_kept(event, tenant)
+
+    async def announce_kept(self) -> None:
+        """Announce again what is kept on disk: Redis may have lost it."""
+        for event, tenant in await self._deliveries.kept():
+            await self._announce_kept(event, tenant)
 
     async def announce_batch(self) -> bool:
         """Announce one batch that ended; False when there was none."""
@@ -127,10 +141,16 @@ class Webhooks:
             await self._batches.mark_announced(batch_id)
         await self._batches.end_announcement(batch_id)
 
+    async def _announce_kept(self, event: Event, tenant: str) -> None:
+        if await self.announce(event.type, event.object_id, tenant, event.created_at):
+            await self._deliveries.drop(event)
+
     async def _end(self, delivery: Delivery) -> None:
         await self._deliveries.end(delivery)
         if delivery.event.type.startswith("batch."):
             await self._announce(delivery.event.object_id)
+        else:
+            await self._announce_kept(delivery.event, delivery.tenant)
 
     async def _again(self, delivery: Delivery, error: UpstreamError) -> None:
         tries, now = delivery.tries + 1, self._clock.now()

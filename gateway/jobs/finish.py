@@ -6,6 +6,7 @@ compare-and-set, which decides against a cancel, then on disk. Doing it twice ch
 
 import logging
 import struct
+from collections.abc import Awaitable, Callable
 
 from gateway.core.clock import Clock
 from gateway.core.errors import NotFound
@@ -26,14 +27,26 @@ _EXPIRED = {"code": "deadline_exceeded", "message": "The job did not run before 
 _LOST = {"code": "internal_error", "message": "The result of the job was lost."}
 
 
-class JobFinisher:
-    """Ends jobs whose segment takes no more results."""
+#: Takes what kind of event it is, the job, its tenant and when it ended, in Unix seconds.
+Tell = Callable[[str, str, str, int], Awaitable[None]]
 
-    def __init__(self, jobs: JobStore, blobs: BlobStore, queue: QueueClient, clock: Clock) -> None:
+
+class JobFinisher:
+    """Ends jobs whose segment takes no more results; ``tell`` is told of each, maybe twice."""
+
+    def __init__(
+        self,
+        jobs: JobStore,
+        blobs: BlobStore,
+        queue: QueueClient,
+        clock: Clock,
+        tell: Tell | None = None,
+    ) -> None:
         self._jobs = jobs
         self._blobs = blobs
         self._queue = queue
         self._clock = clock
+        self._tell = tell
 
     async def take(self, shard: str, claim: FinishClaim) -> None:
         """Give a job its final state and free its segment."""
@@ -42,8 +55,15 @@ class JobFinisher:
             if record.end is None:
                 await self._end(shard, record)
             await self._jobs.save_final(claim.job)
+            await self._announce(claim.job)
         if await self._queue.finish_commit(shard, claim.segment, claim.fence):
             await self._queue.forget(shard, claim.segment, REMEMBERED_SECONDS)
+
+    async def _announce(self, job_id: str) -> None:
+        record = None if self._tell is None else await self._jobs.load(job_id)
+        if self._tell is not None and record is not None and record.end is not None:
+            kind = f"job.{record.end.status.value}"
+            await self._tell(kind, job_id, record.facts.tenant, record.end.at)
 
     async def _end(self, shard: str, record: JobRecord) -> None:
         if not await self._jobs.known(record.id):

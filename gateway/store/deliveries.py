@@ -1,13 +1,19 @@
 """Webhook deliveries that are still to be made, and those made lately."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
+from gateway.core.errors import NotFound
 from gateway.schemas.webhooks import Event
+from gateway.store.blobs import BlobStore
 from gateway.store.client import StoreClient
 from gateway.store.scripts import whole_script
 
 _DUE = "gw:{hooks}:due"
+_FOLDER = "hooks/"
 _REMEMBERED_SECONDS = 8 * 86_400
 
 
@@ -24,10 +30,14 @@ class Delivery:
 
 
 class Deliveries:
-    """``gw:{hooks}:due`` zset: delivery -> due ms. ``gw:{hooks}:d:<delivery>`` hash: what it is."""
+    """``gw:{hooks}:due`` zset: delivery -> due ms. ``gw:{hooks}:d:<delivery>`` hash: what it is.
 
-    def __init__(self, redis: StoreClient) -> None:
+    ``hooks/<event>`` on disk: an event that not all were told of, for when Redis loses that.
+    """
+
+    def __init__(self, redis: StoreClient, blobs: BlobStore) -> None:
         self._redis = redis
+        self._blobs = blobs
         self._add = whole_script("delivery_add")
         self._claim = whole_script("job_claim")
 
@@ -72,6 +82,25 @@ class Deliveries:
         await self._do("HSET", _key(delivery.id), "done", 1)
         await self._do("EXPIRE", _key(delivery.id), _REMEMBERED_SECONDS)
         await self._do("ZREM", _DUE, delivery.id)
+
+    async def keep(self, event: Event, tenant: str) -> None:
+        """Note on disk that an event is to be told."""
+        kept = {"type": event.type, "object": event.object_id, "at": event.created_at}
+        await self._blobs.put(_FOLDER + event.id, orjson.dumps({**kept, "tenant": tenant}))
+
+    async def kept(self) -> list[tuple[Event, str]]:
+        """Events that are to be told, each with its tenant."""
+        found = []
+        for name in await self._blobs.list(_FOLDER):
+            with suppress(NotFound):  # told meanwhile
+                kept = orjson.loads(await self._blobs.read(name))
+                event = Event(kept["type"], kept["object"], kept["at"])
+                found.append((event, kept["tenant"]))
+        return found
+
+    async def drop(self, event: Event) -> None:
+        """All were told of it."""
+        await self._blobs.delete(_FOLDER + event.id)
 
     async def _do(self, *command: str | int) -> Any:
         return await self._redis.execute_command(*command)

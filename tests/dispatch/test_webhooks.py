@@ -8,6 +8,7 @@ import pytest
 from openai import OpenAI
 
 from gateway.dispatch.webhooks import Patience, Webhooks, endpoint_id
+from gateway.jobs.finish import JobFinisher
 from gateway.policy.model import Policy
 from gateway.providers.webhooks import WebhookSender
 from gateway.store.deliveries import Deliveries
@@ -36,7 +37,7 @@ def _webhooks(
     plane: BatchPlane, sender: WebhookSender, policy: Policy, total: float = 3600.0
 ) -> Webhooks:
     patience = Patience(base=0.001, cap=0.002, total=total)
-    deliveries = Deliveries(plane.store)
+    deliveries = Deliveries(plane.store, plane.blobs)
     return Webhooks(policy, plane.batches, deliveries, sender, patience, plane.clock)
 
 
@@ -153,6 +154,46 @@ async def test_a_lost_queue_loses_no_webhook(
         await _all(webhooks)
         assert len(upstream.calls()) == expected
     assert len({call.headers["webhook-id"] for call in upstream.calls()}) == 1
+
+
+async def test_every_end_of_a_job_is_told(
+    plane: BatchPlane, sender: WebhookSender, upstream: ScriptedUpstream
+) -> None:
+    """completed, failed, cancelled: each once; nothing is kept on disk once all know."""
+    webhooks = _webhooks(plane, sender, _policy({"url": _taking(upstream)}))
+    finisher = JobFinisher(plane.jobs, plane.blobs, plane.queue, plane.clock, webhooks.tell)
+    plane.finishing._jobs = finisher
+    done = (await plane.job("good"))["id"]
+    await plane.run(9)
+    failed = (await plane.job("bad"))["id"]
+    await plane.run(9, lambda row: False)
+    cancelled = (await plane.job("late"))["id"]
+    await plane.a.post(f"/v1/jobs/{cancelled}/cancel")
+    await plane.finish()
+    await _all(webhooks)
+    told = {call.json["data"]["id"]: call.json["type"] for call in upstream.calls()}
+    assert told == {done: "job.completed", failed: "job.failed", cancelled: "job.cancelled"}
+    assert len(upstream.calls()) == 3
+    assert await plane.blobs.list("hooks/") == []
+
+
+async def test_what_redis_loses_is_kept_on_disk(
+    plane: BatchPlane, sender: WebhookSender, upstream: ScriptedUpstream
+) -> None:
+    """Told after the loss with the same id; an event nobody wants is not kept."""
+    upstream.enqueue(answer({}, 500))
+    url = _taking(upstream)
+    webhooks = _webhooks(plane, sender, _policy({"url": url, "events": ["job.completed"]}))
+    await webhooks.tell("job.failed", "job_1", "a", 5)
+    assert await plane.blobs.list("hooks/") == []
+    await webhooks.tell("job.completed", "job_2", "a", 5)
+    await webhooks.send_one()
+    await plane.store.execute_command("FLUSHALL")
+    await webhooks.announce_kept()
+    await _all(webhooks)
+    assert len(upstream.calls()) == 2
+    assert len({call.headers["webhook-id"] for call in upstream.calls()}) == 1
+    assert await plane.blobs.list("hooks/") == []
 
 
 def test_an_endpoint_is_named_without_its_address() -> None:
