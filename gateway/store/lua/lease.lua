@@ -91,7 +91,7 @@ local function serve(tenant, seg, most)
   local run = { cur = from, from = from, rows = {}, tries = {} }
   local used = take_retries(seg, run, most)
   if not full then used = used + take_fresh(seg, run, most - #run.rows, n) end
-  if #run.rows > 0 then call('HSET', P .. 's:' .. seg, 'cur', run.cur, 'leased', num(h[10]) + #run.rows) end
+  if #run.rows > 0 or run.cur > from then call('HSET', P .. 's:' .. seg, 'cur', run.cur, 'leased', num(h[10]) + #run.rows) end
   local after = call('ZINCRBY', P .. 'act', used / tonumber(h[3]), tenant)
   put_back(seg, tenant, run.cur, n)
   if #run.rows > 0 then
