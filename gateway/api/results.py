@@ -1,14 +1,30 @@
 """Results of a batch while it runs: GET /v1/batches/{batch_id}/results."""
 
+import logging
+
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Send
 
 from gateway.api.files import caller_of
 from gateway.batches.results import ResultReader
+from gateway.core.errors import HeadwayError
 from gateway.schemas.results import parse_results
 
 _MEDIA_TYPE = "application/x-ndjson"
+_log = logging.getLogger(__name__)
+
+
+class Lines(StreamingResponse):
+    """Lines to their end. When that cannot be reached the connection is closed without one."""
+
+    async def stream_response(self, send: Send) -> None:
+        """Send all lines."""
+        try:
+            await super().stream_response(send)
+        except HeadwayError as error:
+            _log.info("results break off: %s", error.message)
 
 
 def results_route(reader: ResultReader) -> Route:
@@ -21,6 +37,6 @@ def results_route(reader: ResultReader) -> Route:
         if request.method == "HEAD":
             return Response(media_type=_MEDIA_TYPE)
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        return StreamingResponse(lines, headers=headers, media_type=_MEDIA_TYPE)
+        return Lines(lines, headers=headers, media_type=_MEDIA_TYPE)
 
     return Route("/v1/batches/{batch_id}/results", results, methods=["GET"])

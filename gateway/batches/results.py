@@ -82,7 +82,7 @@ class ResultReader:
         left, spoken = wanted.limit, self._clock.monotonic()
         while True:
             try:
-                record = await self._batches.load(batch_id)
+                record = await self._load(batch_id)
                 async for lines in self._available(record, cursor, left):
                     yield b"".join(lines)
                     spoken = self._clock.monotonic()
@@ -98,6 +98,13 @@ class ResultReader:
                 yield b"\n"
                 spoken = self._clock.monotonic()
             await self._clock.sleep(self._waiting.poll)
+
+    async def _load(self, batch_id: str) -> BatchRecord | None:
+        """The record; None while Redis has lost it. Raises NotFound when the batch is purged."""
+        record = await self._batches.load(batch_id)
+        if record is None and not await self._batches.is_on_disk(batch_id):
+            raise NotFound("The batch is gone.", param="batch_id")
+        return record
 
     async def _available(
         self, record: BatchRecord | None, cursor: Cursor, most: int | None

@@ -61,7 +61,7 @@ class BatchStore:
         A batch that is on disk and not in Redis is about to be put back: StoreUnavailable.
         """
         record = await self.load(batch_id) if _is_id(batch_id) else None
-        if record is None and _is_id(batch_id) and await self._is_on_disk(batch_id, tenant):
+        if record is None and _is_id(batch_id) and await self.is_on_disk(batch_id, tenant):
             raise StoreUnavailable("The batch is being put back into the queue.", retry_after=2)
         if record is None or record.facts.tenant != tenant:
             raise NotFound(f"No such Batch object: {batch_id[:64]}", param="id")
@@ -232,9 +232,10 @@ class BatchStore:
             await self.ask_intake(facts)
         return record
 
-    async def _is_on_disk(self, batch_id: str, tenant: str) -> bool:
+    async def is_on_disk(self, batch_id: str, tenant: str | None = None) -> bool:
+        """Whether the batch (of that tenant) was created and not forgotten."""
         facts = await self._disk.facts(batch_id)
-        return facts is not None and facts.tenant == tenant
+        return facts is not None and tenant in {None, facts.tenant}
 
     async def _find_key(self, tenant: str, key: str) -> None:
         """While Redis has lost the keys: look for the batch that came with this one."""

@@ -5,8 +5,10 @@ import tracemalloc
 
 import httpx
 import orjson
+import pytest
 
 from gateway.batches.lines import success_line
+from gateway.batches.results import Waiting
 from gateway.core.usage import Usage
 from gateway.core.work import RowOutcome
 from gateway.store.part_notes import PartNote
@@ -63,3 +65,17 @@ async def test_a_slow_reader_holds_no_memory(plane: BatchPlane) -> None:
         tracemalloc.stop()
     assert got > 20_000_000
     assert grown < 5_000_000
+
+
+async def test_a_broken_answer_has_no_end(
+    plane: BatchPlane, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What cannot be whole is cut, so that no reader takes it for whole; that is no fault."""
+    batch_id = await plane.start(chat_line("1", "x"))
+    await plane.run(1)
+    monkeypatch.setattr(plane.results, "_waiting", Waiting(poll=0.01, stopping=lambda: True))
+    async with served(plane.app) as url, httpx.AsyncClient(headers={"x-caller": "a"}) as client:
+        path = f"{url}/v1/batches/{batch_id}/results?follow=1"
+        with pytest.raises(httpx.RemoteProtocolError):
+            await client.get(path)
+    assert "Traceback" not in caplog.text

@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from gateway.batches import results
+from gateway.batches.purge import purge_batch
 from gateway.core.errors import Draining, InvalidRequest, NotFound, StoreUnavailable
 from gateway.schemas.results import ResultsRequest
 from tests.support.batch import chat_line
@@ -198,4 +199,15 @@ async def test_a_gateway_that_ends_breaks_off(plane: BatchPlane) -> None:
     )
     stream = await reader.open("a", batch_id, ResultsRequest("", follow=True, limit=None))
     with pytest.raises(Draining):
+        await anext(stream)
+
+
+async def test_a_batch_that_is_purged_breaks_off(plane: BatchPlane) -> None:
+    """A follower of it does not wait for ever."""
+    batch_id = await plane.start(chat_line("1", "x"))
+    stream = await plane.results.open("a", batch_id, ResultsRequest("", follow=True, limit=None))
+    await plane.a.post(f"/v1/batches/{batch_id}/cancel")
+    await plane.finish()
+    await purge_batch(plane.batches, plane.queue, batch_id)
+    with pytest.raises(NotFound):
         await anext(stream)
