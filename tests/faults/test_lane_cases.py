@@ -1,5 +1,7 @@
 """Both lanes at once on one upstream."""
 
+import itertools
+import threading
 import time
 from pathlib import Path
 
@@ -24,6 +26,44 @@ def test_que_12_interactive_stays_fast(tmp_path: Path, upstream: ScriptedUpstrea
         assert client.get(batch_id)["status"] == "in_progress"
         client.cancel(batch_id)
     assert beside <= 1.5 * alone + 0.05
+
+
+def test_que_13_offline_is_not_starved(tmp_path: Path, upstream: ScriptedUpstream) -> None:
+    """Scaled to a thirtieth: with 8 of 10 slots always interactive, a share of 10 % is had.
+
+    The share is the batch lane's place; the oldest row's age stays bounded, as rows go in order.
+    """
+    upstream.limit(10)
+    upstream.pace = Pace(first=0.15, token=0.025)
+    seconds = 10.0
+    with headway(tmp_path, one_target(upstream.url, window=1)) as running:
+        client = BatchClient(running)
+        ended = threading.Event()
+        callers = [threading.Thread(target=_keep_calling, args=(running, ended)) for _ in range(8)]
+        batch_id = client.start(chat_line(str(n), f"row {n}") for n in range(400))["id"]
+        upstream.wait(upstream.calls, 30)
+        for caller in callers:
+            caller.start()
+        started = time.monotonic()
+        time.sleep(seconds)
+        until = time.monotonic()
+        ended.set()
+        for caller in callers:
+            caller.join()
+        client.cancel(batch_id)
+    calls = [call for call in upstream.calls("row ") if call.at >= started]
+    rows = [(call.at, call.completed_at) for call in calls if call.completed_at is not None]
+    busy = sum(min(end, until) - at for at, end in rows if at < until)
+    assert busy >= 0.08 * 10 * seconds
+    waits = [at for at, _ in rows if at < until]
+    assert max(b - a for a, b in itertools.pairwise(waits)) < 1.0
+
+
+def _keep_calling(running: RunningHeadway, ended: threading.Event) -> None:
+    body = {"model": "m", "max_tokens": 4, "messages": [{"role": "user", "content": "hi"}]}
+    with running.client() as client:
+        while not ended.is_set():
+            client.post("/chat/completions", json=body).raise_for_status()
 
 
 def _first_tokens(running: RunningHeadway) -> float:
