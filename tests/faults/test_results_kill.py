@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.answers import Pace
 from tests.support.batch import BatchClient, chat_line, ids
+from tests.support.loss import flush_all
 from tests.support.serve import RunningHeadway, headway, one_target
 from tests.support.upstream import ScriptedUpstream
 
@@ -60,6 +61,24 @@ class _Reader:
                     self.cuts += 1
                     return False
         return True
+
+
+def test_a_total_loss_of_the_queue(tmp_path: Path, upstream: ScriptedUpstream) -> None:
+    """FLUSHALL under a reader, twice: the batch completes and the reader has every row once."""
+    upstream.pace = Pace(first=0.02, token=0.01)
+    with headway(tmp_path, one_target(upstream.url, window=8), _ENV) as running:
+        client = BatchClient(running)
+        lines = [chat_line(str(n), f"row {n}") for n in range(_ROWS)]
+        batch_id = client.start(lines)["id"]
+        reader = _Reader(running, batch_id, random.Random(7))
+        for _ in range(2):
+            seen = len(reader.lines)
+            _until(lambda seen=seen: len(reader.lines) >= seen + 30)
+            flush_all(running)
+        batch = client.ended(batch_id, 60)
+        reader.end(20)
+        assert batch["status"] == "completed"
+        assert ids(reader.lines) == sorted(line["custom_id"] for line in lines)
 
 
 @pytest.mark.parametrize("seed", range(2))
