@@ -5,11 +5,11 @@ They want another major version of ``openai`` than we test with, so they cannot 
 
 import json
 import subprocess
-import sys
 import venv
 from pathlib import Path
 from typing import Any
 
+from tests.support.once import made_once
 from tests.support.serve import RunningHeadway, clean_environment
 from tests.support.wheel import pip
 
@@ -18,13 +18,13 @@ CLIENTS = ("autobatcher==0.12.0", "instructor==1.17.0", "openai==2.54.0")
 
 def clients_python() -> Path:
     """Python of the environment that holds ``CLIENTS``."""
-    folder = Path(sys.prefix) / "share" / "headway-tests-clients"
-    stamp = folder / "-".join(name.replace("==", "-") for name in CLIENTS)
-    if not stamp.exists():
-        venv.create(folder, with_pip=False, clear=True)
-        pip("--python", str(folder), "install", "--no-compile", *CLIENTS)
-        stamp.touch()
-    return folder / "bin" / "python"
+    stamp = "-".join(name.replace("==", "-") for name in CLIENTS)
+    return made_once("headway-tests-clients", stamp, _install) / "bin" / "python"
+
+
+def _install(folder: Path) -> None:
+    venv.create(folder, with_pip=False, clear=True)
+    pip("--python", str(folder), "install", "--no-compile", *CLIENTS)
 
 
 def run_client(code: str, running: RunningHeadway, folder: Path) -> Any:
