@@ -43,7 +43,8 @@ class BatchService:
         """Accept a batch; it is safe on disk when this returns.
 
         Raises NotFound for a file that is not the caller's, InvalidRequest for a wrong purpose,
-        Conflict when the idempotency key came with another request in the last 24 h.
+        StoreFull when no new work is taken, Conflict when the idempotency key came with another
+        request in the last 24 h.
         """
         if idempotency_key is not None:
             return await self._create_once(caller, request, idempotency_key)
@@ -111,6 +112,7 @@ class BatchService:
         batch_id: str,
         idempotency: tuple[str, str] | None = None,
     ) -> BatchRecord:
+        await self._files.room.take(0)
         await self._checked_input(caller, request)
         now = int(self._clock.now())
         facts = BatchFacts(

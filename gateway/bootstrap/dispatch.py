@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import uvloop
 
-from gateway.batches.expiry import Expiry
+from gateway.batches.expiry import Ages, Expiry
 from gateway.batches.finalize import Finalizer
 from gateway.batches.finishing import Finisher, Finishing
 from gateway.batches.forecast import Forecaster
@@ -62,6 +62,8 @@ from gateway.telemetry.logs import set_up_logs
 log = logging.getLogger(__name__)
 
 _CLOSE_SECONDS = 1.0
+_HOUR_SECONDS = 3600.0
+_DAY_SECONDS = 86_400.0
 _GATE_BASE = 0.1
 
 
@@ -124,6 +126,7 @@ class _Process:
         reaper = Reaper(queue, source, settler, retry, settings.reap_interval_seconds)
         self.others: tuple[Runs, ...] = (reaper, self._shipper)
         self.others += _batch_loops(policy, redis, blobs, limits, clock)
+        self.others += (_expiry(settings, redis, blobs, clock),)
         finisher = Finisher(limits.worker, limits.ttl_ms)
         webhooks = _webhooks(settings, policy, redis, blobs, clock)
         tell = webhooks.tell if any(t.webhooks for t in policy.tenants.values()) else None
@@ -157,16 +160,26 @@ def _pools(policy: Policy, make: Callable[[int], Pool]) -> dict[str, Pool]:
 def _batch_loops(
     policy: Policy, redis: StoreClient, blobs: LocalBlobs, limits: LeaseLimits, clock: Clock
 ) -> tuple[Runs, ...]:
-    """Intake, reconciling, expiry, forecasts: what batches need besides their rows."""
+    """Intake, reconciling, forecasts: what batches need besides their rows."""
     queue = QueueClient(redis)
     batches = BatchStore(JobCommands(redis), blobs)
     rule = IntakeRule(limits.ttl_ms, policy.quota)
     return (
         Intake(batches, blobs, queue, policy.models(), clock, rule),
         Reconciler(batches, queue, clock),
-        Expiry(FileStore(blobs, clock), blobs, batches, clock),
         Forecaster(queue, clock),
     )
+
+
+def _expiry(settings: Settings, redis: StoreClient, blobs: LocalBlobs, clock: Clock) -> Expiry:
+    ages = Ages(
+        every=settings.sweep_seconds,
+        orphan=settings.orphan_seconds,
+        unwritten=min(_HOUR_SECONDS, settings.orphan_seconds),
+        batch=settings.batch_days * _DAY_SECONDS,
+    )
+    batches = BatchStore(JobCommands(redis), blobs)
+    return Expiry(FileStore(blobs, clock), blobs, batches, clock, ages)
 
 
 def _ending_loops(

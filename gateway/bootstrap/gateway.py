@@ -39,6 +39,7 @@ from gateway.store.files import FileStore
 from gateway.store.job_commands import JobCommands
 from gateway.store.jobs import LISTING, JobStore
 from gateway.store.queue import QueueClient
+from gateway.store.room import DiskRoom
 from gateway.store.usage import UsageTotals
 from gateway.telemetry.metrics import Labels, Metrics
 from gateway.tenancy.keys import KeyRing
@@ -117,7 +118,7 @@ def _application(
     more: Sequence[Route],
 ) -> Drain:
     blobs = LocalBlobs(settings.data_dir)
-    files = FileStore(blobs, calls.clock)
+    files = FileStore(blobs, calls.clock, _room(settings, calls.clock))
     batches = BatchStore(JobCommands(redis), blobs)
     queue = QueueClient(redis)
     service = BatchService(batches, files, queue, calls.clock)
@@ -141,8 +142,14 @@ def _application(
 def _jobs(
     settings: Settings, redis: StoreClient, policy: Policy, router: Router, clock: Clock
 ) -> JobService:
-    store = JobStore(JobCommands(redis, LISTING), LocalBlobs(settings.data_dir))
+    blobs = LocalBlobs(settings.data_dir)
+    store = JobStore(JobCommands(redis, LISTING), blobs, _room(settings, clock))
     return JobService(store, QueueClient(redis), router, policy.quota, clock)
+
+
+def _room(settings: Settings, clock: Clock) -> DiskRoom:
+    free, limit = settings.disk_free_bytes, settings.disk_limit_bytes
+    return DiskRoom(settings.data_dir, clock, free=free, limit=limit)
 
 
 def _show_places(metrics: Metrics, admission: Admission) -> None:

@@ -82,6 +82,25 @@ class Settings(BaseSettings):
     record_days: float = Field(
         default=30.0, gt=0, description="how long call records stay readable in the data directory"
     )
+    disk_free_bytes: int = Field(
+        default=256 * 2**20, ge=0, description="uploads and new batches leave that much disk free"
+    )
+    disk_limit_bytes: int = Field(
+        default=0,
+        ge=0,
+        description="uploads and new batches are refused once the data directory has it; 0: never",
+    )
+    batch_days: float = Field(
+        default=30.0,
+        gt=0,
+        description="how long an ended batch is kept, at least; never shorter than its files",
+    )
+    orphan_seconds: float = Field(
+        default=86_400.0, gt=0, description="age at which files without a record are removed"
+    )
+    sweep_seconds: float = Field(
+        default=600.0, gt=0, description="how often a dispatcher removes what has run out"
+    )
     webhook_seconds: float = Field(
         default=86_400.0, gt=0, description="how long a webhook that is not taken is sent again"
     )

@@ -19,6 +19,7 @@ from gateway.core.ids import new_ordered_id
 from gateway.schemas.file import file_object
 from gateway.schemas.lists import PageRequest
 from gateway.store.blobs import BlobStore, BlobWriter
+from gateway.store.room import PLENTY, Room
 
 _ID = re.compile(r"file-[0-9a-f]{24}")
 _READ_AT_ONCE = 32
@@ -69,7 +70,8 @@ class Upload:
         return self._writer.size
 
     async def write(self, data: bytes) -> None:
-        """Append ``data``; returns when it is written."""
+        """Append ``data``; returns when it is written. Raises StoreFull."""
+        await self._store.room.take(len(data))
         await self._writer.write(data)
 
     async def finish(self, filename: str, purpose: str, keep_seconds: int | None) -> FileRecord:
@@ -97,9 +99,10 @@ class Upload:
 class FileStore:
     """All files. Every call names the tenant; another tenant's file raises NotFound."""
 
-    def __init__(self, blobs: BlobStore, clock: Clock) -> None:
+    def __init__(self, blobs: BlobStore, clock: Clock, room: Room = PLENTY) -> None:
         self._blobs = blobs
         self._clock = clock
+        self.room = room
         self._known: dict[str, FileRecord] = {}
 
     def now(self) -> int:
@@ -107,7 +110,8 @@ class FileStore:
         return int(self._clock.now())
 
     async def start(self, tenant: str) -> Upload:
-        """Begin to receive a file."""
+        """Begin to receive a file. Raises StoreFull when no new work is taken."""
+        await self.room.take(0)
         file_id = new_ordered_id("file", int(self._clock.now() * 1000))
         writer = await self._blobs.create(data_name(tenant, file_id))
         return Upload(self, tenant, file_id, writer)

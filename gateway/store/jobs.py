@@ -21,6 +21,7 @@ from gateway.store.job_files import (
     part_blob,
 )
 from gateway.store.job_record import JobEnd, JobFacts, JobRecord, first_fields
+from gateway.store.room import PLENTY, Room
 
 LISTING = "singles"
 REMEMBERED_SECONDS = 600
@@ -35,9 +36,10 @@ class JobStore:
     Raises StoreUnavailable when Redis does not answer.
     """
 
-    def __init__(self, commands: JobCommands, blobs: BlobStore) -> None:
+    def __init__(self, commands: JobCommands, blobs: BlobStore, room: Room = PLENTY) -> None:
         self._commands = commands
         self._blobs = blobs
+        self._room = room
         self._made = 0
 
     async def held_key(self, tenant: str, key: str) -> IdempotencyClaim | None:
@@ -49,7 +51,8 @@ class JobStore:
         return await self._commands.claim_key(tenant, _KEY_PREFIX + key, claim)
 
     async def create(self, facts: JobFacts, line: bytes) -> JobRecord:
-        """Write a job: blob, then record. Doing it again is harmless."""
+        """Write a job: blob, then record. Doing it again is harmless. Raises StoreFull."""
+        await self._room.take(len(line))
         await self._commands.ping()
         await self._blobs.put(job_blob(facts.id), packed_job(line, facts.tokens, facts.to_json()))
         await self._commands.add(facts.id, facts.tenant, first_fields(facts))

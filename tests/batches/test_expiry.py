@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gateway.batches.expiry import Expiry
+from gateway.batches.expiry import Ages, Expiry
 from gateway.core.clock import SystemClock
 from gateway.store.batches import BatchStore
 from gateway.store.blobs import LocalBlobs
@@ -67,3 +67,49 @@ async def test_files_of_a_batch_go_and_the_batch_stays(plane: BatchPlane) -> Non
     assert [name.rpartition("/")[2] for name in names] == ["manifest.json", "state.json"]
     assert await plane.get(batch_id) == batch
     assert batch_id in [b["id"] for b in (await plane.a.get("/v1/batches")).json()["data"]]
+
+
+async def test_leftovers_of_crashes_go(plane: BatchPlane) -> None:
+    """A half-made batch and bytes without a record go after a day; parts of an ended batch before.
+
+    What is young, or runs, stays.
+    """
+    running = await plane.start(*(chat_line(str(n), "x") for n in range(2)))
+    await plane.run(1)
+    done = await plane.start(chat_line("1", "x", model="n"))
+    await plane.run(1, model="n")
+    await plane.finish()
+    await plane.blobs.put(f"jobs/{done}/parts/7.jsonl", b"late")
+    await plane.blobs.put("jobs/batch_half/input", b"x")
+    await plane.blobs.put("files/t0/file-0.data", b"x")
+    assert await Expiry(plane.files, plane.blobs, plane.batches, plane.clock).step() == 0
+    ages = Ages(orphan=2 * 3600, unwritten=3600)
+    hour = Expiry(plane.files, plane.blobs, plane.batches, _Later(), ages)
+    assert await hour.step() == 0
+    assert await plane.blobs.list(f"jobs/{done}/parts/") == []
+    ages = Ages(orphan=3600, unwritten=3600)
+    day = Expiry(plane.files, plane.blobs, plane.batches, _Later(), ages)
+    assert await day.step() == 2
+    assert await plane.blobs.list("jobs/batch_half/") == []
+    assert await plane.blobs.list("files/t0/") == []
+    assert await plane.run(9) == 1
+    await plane.finish()
+    assert (await plane.get(running))["status"] == "completed"
+    assert (await plane.get(done))["request_counts"]["completed"] == 1
+
+
+async def test_a_batch_is_kept_as_long_as_its_files(plane: BatchPlane) -> None:
+    """After its days it goes when its files are gone, and not before; a running one never."""
+    running = await plane.start(chat_line("1", "x", model="n"))
+    batch_id = await plane.start(chat_line("1", "x"))
+    await plane.run(1)
+    await plane.finish()
+    ages = Ages(orphan=1e9, batch=3600)
+    expiry = Expiry(plane.files, plane.blobs, plane.batches, _Later(), ages)
+    assert await expiry.step() == 0
+    batch = await plane.get(batch_id)
+    await plane.a.delete(f"/v1/files/{batch['output_file_id']}")
+    assert await Expiry(plane.files, plane.blobs, plane.batches, plane.clock, ages).step() == 0
+    assert await expiry.step() == 1
+    assert await plane.batches.all_ids() == [running]
+    assert [b["id"] for b in (await plane.a.get("/v1/batches")).json()["data"]] == [running]

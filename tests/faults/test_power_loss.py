@@ -140,7 +140,7 @@ async def _complete(plane: BatchPlane, worker: _Worker) -> None:
 async def _run_out(plane: BatchPlane, claims: str) -> None:
     """Let a minute pass for those who held something when the power went."""
     for name in await plane.store.zrange(claims, 0, -1):
-        await plane.store.zadd(claims, {name: 1}, xx=True)
+        await plane.store.execute_command("ZADD", claims, "XX", 1, name)
 
 
 def _cut(server: EmbeddedServer, data: Path, chance: random.Random) -> None:
