@@ -47,7 +47,7 @@ class Forecaster:
             pace.note(self._clock.monotonic(), outlook)
             made = forecasts(outlook.segments, pace, int(1000 * now))
             await self._queue.put_forecasts(shard, made)
-            self._warn(shard, outlook.segments, made)
+            self._warn(shard, [s for s in outlook.segments if s.segment], made)
 
     def _warn(
         self, shard: str, segments: Sequence[OpenSegment], made: Mapping[str, Forecast]
@@ -109,7 +109,7 @@ class Pace:
         rows = sum(max(0, n - before.get(hour, 0)) for hour, n in self._delivered.items())
         if not before or not self._samples:
             rows = 0
-        done = [(known[name], now) for name, now in self._open.items() if name in known]
+        done = [(known[name], now) for name, now in self._open.items() if name and name in known]
         seen = sum(was.rows - now.rows for was, now in done)
         tokens = sum(was.tokens - now.tokens for was, now in done)
         self._learn(seen, tokens)
@@ -133,13 +133,15 @@ class Pace:
 def forecasts(segments: Sequence[OpenSegment], pace: Pace, now_ms: int) -> dict[str, Forecast]:
     """The forecast for each segment."""
     rows, tokens = pace.rows or 0.0, pace.tokens or 0.0
-    made = {s.segment: Forecast(None, rows, pace.stalled and not s.paused) for s in segments}
-    running = [segment for segment in segments if not segment.paused]
+    named = [segment for segment in segments if segment.segment]
+    made = {s.segment: Forecast(None, rows, pace.stalled and not s.paused) for s in named}
     if tokens <= 0:
         return made
-    fair = _fair(running, tokens)
+    fair = _fair([segment for segment in segments if not segment.paused], tokens)
     ahead = 0.0
-    for segment in sorted(running, key=lambda s: s.deadline_ms):
+    for segment in sorted(named, key=lambda s: s.deadline_ms):
+        if segment.paused:
+            continue
         ahead += segment.tokens
         seconds = fair[segment.segment]
         if now_ms + 1000 * seconds > segment.deadline_ms:

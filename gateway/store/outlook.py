@@ -15,7 +15,10 @@ _GOOD_SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class OpenSegment:
-    """A queued segment: rows and estimated tokens not done. ``turn_ms`` orders a tenant's own."""
+    """A queued segment: rows and estimated tokens not done. ``turn_ms`` orders a tenant's own.
+
+    One without a name stands for all further ones of its tenant.
+    """
 
     segment: str
     tenant: str
@@ -55,9 +58,9 @@ class QueueOutlook:
 
     _redis: StoreClient
 
-    async def outlook(self, shard: str, hours: Sequence[str]) -> Outlook:
-        """What is left of the 500 segments with the earliest deadlines."""
-        values: Sequence[Any] = await run_script(self._redis, "outlook", shard, _MOST, *hours)
+    async def outlook(self, shard: str, hours: Sequence[str], most: int = _MOST) -> Outlook:
+        """What is left: one by one of the 500 segments with the earliest deadlines."""
+        values: Sequence[Any] = await run_script(self._redis, "outlook", shard, most, *hours)
         if not values:
             return Outlook({}, ())
         delivered = {hour: int(count) for hour, count in zip(hours, values, strict=False)}

@@ -88,6 +88,12 @@ def test_tenants_share_by_weight() -> None:
     assert _etas(segments, _pace(10)) == {"a": 40.0, "b": 60.0}
 
 
+def test_work_that_is_told_in_sum_competes() -> None:
+    """It gets its tenant's share, and no forecast of its own."""
+    segments = [_open("a", 100, tenant="a"), _open("", 10_000, tenant="b", deadline=10**9)]
+    assert _etas(segments, _pace(10)) == {"a": 20.0}
+
+
 def test_what_would_be_late_goes_first() -> None:
     """With what the queue does about late work a small urgent batch is in time."""
     segments = [

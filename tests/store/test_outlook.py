@@ -30,6 +30,19 @@ async def test_what_is_left(queue: QueueClient) -> None:
     assert second.turn_ms == second.deadline_ms
 
 
+async def test_further_work_is_told_in_sum(queue: QueueClient) -> None:
+    """Beyond the segments that are told one by one, a sum for each tenant."""
+    for number in range(3):
+        await queue.enqueue(SHARD, segment(f"a{number}.0", 2, tenant="a", weight=2.0))
+    await queue.enqueue(SHARD, segment("b.0", 5, tenant="b", window_ms=9_000_000))
+    found = (await queue.outlook(SHARD, [HOUR], 2)).segments
+    assert [s.segment for s in found] == ["a0.0", "a1.0", "", ""]
+    rest = {s.tenant: (s.rows, s.tokens, s.weight) for s in found[2:]}
+    assert rest == {"a": (2, 200, 2.0), "b": (5, 500, 1.0)}
+    assert all(s.turn_ms > found[1].turn_ms for s in found[2:])
+    assert all(s.segment for s in (await queue.outlook(SHARD, [HOUR])).segments)
+
+
 async def test_forecasts_are_kept_for_a_while(queue: QueueClient, store: StoreClient) -> None:
     """Whole or none: a new set replaces the old one, and it is forgotten by itself."""
     await queue.put_forecasts(SHARD, {"a.0": Forecast(5, 1.5), "b.0": Forecast(None, 0.0, True)})
