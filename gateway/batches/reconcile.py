@@ -1,13 +1,12 @@
 """Puts back what Redis lost or a crash left half done; what is on disk is the record.
 
-Redis may have lost everything (another epoch, or none) or the last second (another server
-process). Both are noticed within a second, and then every batch is looked at. A loss in the middle
-of that is noticed as well: the epoch is named at the end only if the whole pass was in it.
+A loss is noticed within a second, and then every batch is looked at.
 """
 
 import logging
 
 from gateway.batches.loops import keep_doing
+from gateway.batches.losses import Loss, Losses
 from gateway.batches.service import stop_segments
 from gateway.core.clock import Clock
 from gateway.core.work import SegmentStatus
@@ -32,7 +31,7 @@ class Reconciler:
         self._queue = queue
         self._clock = clock
         self._settled: set[str] = set()
-        self._seen: tuple[str | None, str] = (None, "")
+        self._losses = Losses(batches)
         self._passed_at = -_PASS_SECONDS
 
     async def run(self) -> None:
@@ -42,33 +41,25 @@ class Reconciler:
     async def look(self) -> None:
         """A pass when Redis is not what it was, or a minute has gone by."""
         due = self._clock.monotonic() - self._passed_at >= _PASS_SECONDS
-        if due or await self._now() != self._seen or self._seen[0] is None:
+        if due or await self._losses.noticed():
             await self.step()
 
     async def step(self) -> int:
         """One pass; returns how many batches were put back."""
-        epoch, server = await self._now()
-        lost = epoch is None
-        fresh = lost or (epoch, server) != self._seen
-        if fresh:
+        loss = await self._losses.begin()
+        if loss.some:
             self._settled.clear()
-        if epoch is None:
-            epoch = await self._batches.begin_epoch()
         put_back = 0
         for batch_id in await self._batches.all_ids():
             if batch_id not in self._settled:
-                put_back += await self._look_at(batch_id, fresh=fresh, lost=lost)
-        whole = not lost or await self._batches.end_epoch(epoch)
-        self._seen = (epoch, server) if whole else (None, "")
+                put_back += await self._look_at(batch_id, loss)
+        await self._losses.end()
         self._passed_at = self._clock.monotonic()
         if put_back:
             log.warning("%d batches were missing in Redis and are put back", put_back)
         return put_back
 
-    async def _now(self) -> tuple[str | None, str]:
-        return await self._batches.epoch(), await self._batches.server()
-
-    async def _look_at(self, batch_id: str, *, fresh: bool, lost: bool) -> bool:
+    async def _look_at(self, batch_id: str, loss: Loss) -> bool:
         """Repair one batch; True when it was missing."""
         live = await self._batches.live(batch_id)
         if live is None and await self._batches.put_back(batch_id) is None:
@@ -77,10 +68,10 @@ class Reconciler:
         if record is None:
             return live is None
         if record.ended:
-            await self._settle(record, behind=lost or live is None or not live.ended)
+            await self._settle(record, behind=loss.all or live is None or not live.ended)
             self._settled.add(batch_id)
         elif live is not None:
-            await self._repair(record, fresh=fresh)
+            await self._repair(record, fresh=loss.some)
         return live is None
 
     async def _settle(self, record: BatchRecord, *, behind: bool) -> None:

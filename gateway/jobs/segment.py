@@ -38,9 +38,14 @@ async def enqueue(
 
     Raises RateLimited when the tenant would have more than ``quota`` queued.
     """
+    await queue.enqueue(shard_of(facts.model), spec_of(facts, clock), quota)
+
+
+def spec_of(facts: JobFacts, clock: Clock) -> SegmentSpec:
+    """The segment as it is to be enqueued now."""
     passed = int(clock.now() * 1000) - facts.created_ms
     blob = job_blob(facts.id)
-    spec = SegmentSpec(
+    return SegmentSpec(
         segment=facts.segment,
         job=facts.id,
         tenant=facts.tenant,
@@ -54,4 +59,3 @@ async def enqueue(
         priority=facts.priority,
         delay_ms=max(0, facts.delay_ms - passed) if facts.delay_ms else 0,
     )
-    await queue.enqueue(shard_of(facts.model), spec, quota)

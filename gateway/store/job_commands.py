@@ -171,10 +171,6 @@ class JobCommands:
             return False
         return True
 
-    async def start_epoch(self) -> bool:
-        """Leave a mark; False when it was there."""
-        return await self._do("SET", self._epoch, "1", "NX") is not None
-
     async def server(self) -> str:
         """Names the server process: another one may have lost the last second."""
         info = await self._do("INFO", "server")

@@ -5,9 +5,13 @@ listing. All else is read from disk, so many ended jobs cost no memory. Whatever
 put back from disk.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
 import orjson
 
 from gateway.core.errors import NotFound
+from gateway.core.work import PartRef, RowOutcome
 from gateway.schemas.job import JobStatus
 from gateway.store.blobs import BlobStore
 from gateway.store.job_commands import IdempotencyClaim, JobCommands
@@ -21,6 +25,7 @@ from gateway.store.job_files import (
     part_blob,
 )
 from gateway.store.job_record import JobEnd, JobFacts, JobRecord, first_fields
+from gateway.store.part_notes import NOTE_BYTES, split
 from gateway.store.room import PLENTY, Room
 
 LISTING = "singles"
@@ -28,6 +33,14 @@ REMEMBERED_SECONDS = 600
 _KEY_PREFIX = "\0job "
 _MOST_LISTED = 100_000
 _TRIMMED_EVERY = 512
+
+
+@dataclass(slots=True)
+class FoundJob:
+    """What there is of a job beside its blob: its end, and parts with its result line."""
+
+    ended: bool = False
+    parts: list[int] = field(default_factory=list)
 
 
 class JobStore:
@@ -138,20 +151,47 @@ class JobStore:
         await self._commands.add(job_id, record.facts.tenant, first_fields(record.facts))
         return record.facts
 
-    async def fresh_epoch(self) -> bool:
-        """Whether Redis is new to us: it was empty, or lost everything, since the last call."""
-        return await self._commands.start_epoch()
+    async def epoch(self) -> str | None:
+        """Names what Redis holds of jobs; None when it lost everything."""
+        return await self._commands.epoch()
+
+    async def begin_epoch(self) -> str:
+        """Announce that all is about to be put back."""
+        return await self._commands.begin_epoch()
+
+    async def end_epoch(self, epoch: str) -> bool:
+        """All is put back. False: Redis lost everything once more meanwhile."""
+        return await self._commands.end_epoch(epoch)
+
+    async def server(self) -> str:
+        """Names the Redis process."""
+        return await self._commands.server()
 
     async def folders(self) -> list[str]:
         """The folders that hold jobs, oldest first."""
         return await self._blobs.list(ROOT)
 
-    async def ids_in(self, folder: str) -> dict[str, bool]:
-        """The jobs in a folder, and whether each has ended."""
+    async def ids_in(self, folder: str) -> dict[str, FoundJob]:
+        """The jobs in a folder."""
         names = [name.removeprefix(folder) for name in await self._blobs.list(folder)]
-        ended = {name.removesuffix(".end") for name in names if name.endswith(".end")}
-        jobs = (name.removesuffix(".job") for name in names if name.endswith(".job"))
-        return {job_id: job_id in ended for job_id in jobs if is_job_id(job_id)}
+        jobs = {i: FoundJob() for i in _stems(names, ".job") if is_job_id(i)}
+        for name in names:
+            job_id, _, kind = name.partition(".")
+            if job_id in jobs and kind == "end":
+                jobs[job_id].ended = True
+            elif job_id in jobs and kind.isdecimal():
+                jobs[job_id].parts.append(int(kind))
+        return jobs
+
+    async def result(self, job_id: str, parts: Sequence[int]) -> tuple[str, RowOutcome] | None:
+        """The hour of the bill and the result that the first whole one of ``parts`` holds."""
+        for part in sorted(parts):
+            found = split(await self._blobs.read(part_blob(job_id, part)))
+            if found is not None:
+                note, line = found
+                ref = PartRef(part, NOTE_BYTES, len(line))
+                return note.hour, RowOutcome(note.index, ref, note.usage, note.ok)
+        return None
 
     async def remove_folder(self, folder: str) -> None:
         """Delete every job in a folder. Their ids stay in the listing and are not shown."""
@@ -163,3 +203,7 @@ class JobStore:
         except NotFound:
             return None
         return JobRecord(JobFacts.from_json(facts_in(blob)))
+
+
+def _stems(names: Iterable[str], suffix: str) -> Iterator[str]:
+    return (name.removesuffix(suffix) for name in names if name.endswith(suffix))

@@ -98,7 +98,7 @@ async def test_lines_that_were_not_committed_count(plane: BatchPlane) -> None:
     await plane.reconciler.step()
     await plane.intake.step()
     await plane.run(3, commit=False)
-    plane.reconciler._seen = (plane.reconciler._seen[0], "another server")
+    plane.reconciler._losses._seen = (await plane.batches.epoch(), "another server")
     await plane.reconciler.look()
     await plane.intake.step()
     assert await _meter(plane) == {"requests": 3, "prompt": 30, "completion": 6}

@@ -6,9 +6,10 @@ from gateway.core.ids import new_ordered_id
 from gateway.jobs.put_back import KEPT_SECONDS, JobKeeper
 from gateway.jobs.segment import input_line
 from gateway.store.job_files import folder_of
+from gateway.store.keys import shard_of
 from tests.jobs.test_segment import WANTED
 from tests.store.test_jobs import facts
-from tests.support.batch_plane import BatchPlane
+from tests.support.batch_plane import HOUR, BatchPlane
 
 
 async def test_a_crash_between_disk_and_queue(plane: BatchPlane) -> None:
@@ -42,6 +43,43 @@ async def test_everything_is_lost(plane: BatchPlane) -> None:
     listed = (await plane.a.get("/v1/jobs")).json()["data"]
     assert [job["id"] for job in listed] == [waiting, done]
     assert await plane.run(9) == 1
+
+
+async def test_the_bill_of_jobs_is_made_again(plane: BatchPlane) -> None:
+    """Ended jobs and results that were not committed count once, over two losses."""
+    await plane.job("done")
+    await plane.run(9)
+    await plane.finish()
+    await plane.job("written")
+    await plane.run(9, commit=False)
+    await plane.job("bad")
+    await plane.run(9, lambda _: False)
+    await plane.finish()
+    for _ in range(2):
+        await plane.store.execute_command("FLUSHALL")
+        for _ in range(2):
+            await plane.job_keeper.look()
+        assert await plane.run(9) == 0
+        await plane.finish()
+        meter = (await plane.queue.meter(shard_of("m"), "a", [HOUR]))["m"]
+        assert (meter["requests"], meter["failed"], meter["prompt"]) == (3, 1, 20)
+    states = [record.status for record in (await plane.jobs.page("a", 9, None))[0]]
+    assert states == ["failed", "completed", "completed"]
+
+
+async def test_a_result_that_a_power_loss_undid(plane: BatchPlane) -> None:
+    """The line is there, the commit is not: it is committed, and the call is not made again."""
+    await plane.job_keeper.look()
+    job_id = (await plane.job("once"))["id"]
+    await plane.run(9, commit=False)
+    assert await plane.job_keeper.step() == 0
+    assert (await plane.get_job(job_id))["status"] == "in_progress"
+    plane.job_keeper._losses._seen = (await plane.jobs.epoch(), "another server")
+    await plane.job_keeper.look()
+    await plane.finish()
+    assert (await plane.get_job(job_id))["status"] == "completed"
+    meter = (await plane.queue.meter(shard_of("m"), "a", [HOUR]))["m"]
+    assert meter["requests"] == 1
 
 
 async def test_jobs_in_the_queue_are_left_alone(plane: BatchPlane) -> None:
