@@ -10,12 +10,13 @@ from typing import TypeVar
 
 from tests.chaos.client import Client
 from tests.chaos.history import History
-from tests.chaos.plan import LEASE_SECONDS, Fault, Strike
+from tests.chaos.plan import LEASE_SECONDS, Fault, RoundPlan, Strike
 from tests.chaos.plant import Plant
 
 _T = TypeVar("_T")
 _POLL = 0.02
 _AT_WORK_SECONDS = 15.0
+_PROGRESS_SECONDS = 20.0
 _TRIES = 3
 
 
@@ -38,9 +39,10 @@ class Injector:
             Fault.CUT: self._cut,
         }
 
-    def run(self, strikes: tuple[Strike, ...]) -> None:
+    def run(self, plan: RoundPlan) -> None:
         """Every strike in turn, as long as there is work."""
-        for strike in strikes:
+        for strike in plan.strikes:
+            self._wait_for_rows(strike.at * plan.rows)
             for _ in range(_TRIES):
                 if self._client.finished:
                     return
@@ -50,6 +52,10 @@ class Injector:
                 if counted:
                     self.counted[strike.fault] += 1
                     break
+
+    def _wait_for_rows(self, due: float) -> None:
+        """Until so many are done, but not for ever: what went before may have stopped all of it."""
+        self._until(lambda: self._client.done() >= due, _PROGRESS_SECONDS)
 
     def _dispatcher(self, strike: Strike) -> bool:
         pid = self._someone(self._busy_dispatchers, strike)

@@ -1,5 +1,6 @@
 """What a round does: its batches and its faults, all of it from the seed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from random import Random
@@ -23,16 +24,21 @@ class Fault(StrEnum):
 
 
 PROXIED = frozenset({Fault.LOST_REPLY, Fault.SLOW, Fault.CUT})
-#: How often each fault happens in a round, when its turn comes.
-_OFTEN = {Fault.DISPATCHER: 5, Fault.WORKER: 5, Fault.SERVER: 4, Fault.GATEWAY: 2, Fault.FREEZE: 2}
-_OFTEN_PROXIED = {Fault.LOST_REPLY: 6, Fault.SLOW: 1, Fault.CUT: 2}
+#: How often each fault happens in a round, as long as there is work.
+_OFTEN = {Fault.DISPATCHER: 5, Fault.WORKER: 4, Fault.SERVER: 4, Fault.GATEWAY: 1, Fault.FREEZE: 1}
+_OFTEN_PROXIED = {Fault.GATEWAY: 2, Fault.LOST_REPLY: 4, Fault.SLOW: 1, Fault.CUT: 1}
+_LAST = 0.9
 
 
 @dataclass(frozen=True)
 class Strike:
-    """One fault: ``pause`` seconds after its victim is at work; ``size`` scales it, 0 to 1."""
+    """One fault, when a share ``at`` of the rows is done, ``pause`` seconds after its victim works.
+
+    ``size`` scales it, 0 to 1; ``victim`` chooses among several.
+    """
 
     fault: Fault
+    at: float
     pause: float
     size: float
     victim: float
@@ -76,7 +82,6 @@ def round_plan(seed: int, number: int, rows: int) -> RoundPlan:
     proxied = number % 2 == 1
     often = {**_OFTEN, **(_OFTEN_PROXIED if proxied else {})}
     faults = [fault for fault, times in often.items() for _ in range(times)]
-    chance.shuffle(faults)
     share = rows // 5
     sizes = [share, share, share, share, rows - 4 * share]
     batches = [
@@ -86,8 +91,7 @@ def round_plan(seed: int, number: int, rows: int) -> RoundPlan:
     if number % 3 == 0:
         name = f"r{number}cancelled"
         batches.append(_batch(chance, name, share // 2, after=chance.uniform(0, 3), cancelled=True))
-    strikes = tuple(_strike(chance, fault) for fault in faults)
-    return RoundPlan(number, proxied, tuple(batches), strikes)
+    return RoundPlan(number, proxied, tuple(batches), _strikes(chance, faults))
 
 
 def single_fault_plan(seed: int, fault: Fault, times: int, rows: int) -> RoundPlan:
@@ -97,12 +101,22 @@ def single_fault_plan(seed: int, fault: Fault, times: int, rows: int) -> RoundPl
         _batch(chance, f"s{place}", rows // 2, after=0.3 * place, cancelled=False)
         for place in range(2)
     )
-    strikes = tuple(_strike(chance, fault) for _ in range(times))
-    return RoundPlan(0, fault in PROXIED, batches, strikes)
+    return RoundPlan(0, fault in PROXIED, batches, _strikes(chance, [fault] * times))
 
 
-def _strike(chance: Random, fault: Fault) -> Strike:
-    return Strike(fault, chance.uniform(0.05, 0.25), chance.random(), chance.random())
+def _strikes(chance: Random, faults: Sequence[Fault]) -> tuple[Strike, ...]:
+    """In the order in which they come: some at once after another, some alone."""
+    strikes = [
+        Strike(
+            fault,
+            chance.uniform(0, _LAST),
+            chance.uniform(0.05, 0.25),
+            chance.random(),
+            chance.random(),
+        )
+        for fault in faults
+    ]
+    return tuple(sorted(strikes, key=lambda strike: strike.at))
 
 
 def _batch(

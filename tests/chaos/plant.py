@@ -80,6 +80,8 @@ class Plant:
                 prefix = f"gw:{{{shard.decode()}}}:"
                 for lease in client.zrange(prefix + "exp", 0, -1):
                     worker, left = client.hmget(f"{prefix}l:{lease.decode()}", "worker", "left")
+                    if worker is None:
+                        continue  # it has just ended
                     pid = int(worker.decode().rsplit("-", 2)[1])
                     held[pid] = held.get(pid, 0) + int(left)
             client.close()

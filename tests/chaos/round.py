@@ -33,7 +33,7 @@ def run_round(plan: RoundPlan, folder: Path) -> Outcome:
         client = Client(plant.gateway, plan, folder)
         client.start()
         injector = Injector(plant, client)
-        injector.run(plan.strikes)
+        injector.run(plan)
         client.join(_REST_SECONDS)
         client.enough.set()
         client.join(30)

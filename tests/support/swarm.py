@@ -22,7 +22,8 @@ _QUIET = "q.0"
 _NAME = "w"
 _TTL_MS = 80
 _NEVER_MS = 600_000
-_PATIENCE = 1.0
+_PATIENCE = 1.5
+_LATER_MS = 400
 #: Nothing dies here of crashes or errors: what is missing at the end was lost.
 _RULE = RetryRule(max_tries=10_000, base_ms=20, cap_ms=40, max_crashes=10_000)
 
@@ -215,7 +216,7 @@ class Swarm:
         await self._queue.enqueue(_QUIET, segment("q.0", 2))
         lease = await self._queue.lease(_QUIET, _NAME, 2, 10**9, _NEVER_MS)
         assert lease is not None
-        for row, kind, wait in ((0, TryKind.THROTTLE, 30), (1, TryKind.CRASH, 0)):
+        for row, kind, wait in ((0, TryKind.THROTTLE, _LATER_MS), (1, TryKind.CRASH, 0)):
             failure = RowFailure(row, kind, "x", wait)
             await self._queue.nack(_QUIET, lease.id, "q.0", [failure], _RULE)
         for row in (1, 0, 0):
@@ -228,8 +229,9 @@ class Swarm:
                 await self._queue.nack(_QUIET, again.id, "q.0", [failure], _RULE)
 
     async def _retry(self) -> Lease | None:
-        """The next lease of the quiet shard, within a second."""
-        for _ in range(100):
+        """The next lease of the quiet shard; None when there is none for a while."""
+        end = time.monotonic() + _PATIENCE
+        while time.monotonic() < end:
             lease = await self._queue.lease(_QUIET, _NAME, 2, 10**9, _NEVER_MS)
             if lease is not None:
                 return lease
