@@ -7,7 +7,7 @@ listing, one of batches that wait for validation. Whatever Redis loses is put ba
 
 from collections.abc import Sequence
 
-from gateway.core.errors import NotFound, StoreUnavailable
+from gateway.core.errors import NotFound, StoreFull, StoreUnavailable
 from gateway.schemas.batch import BatchStatus
 from gateway.store.batch_disk import BatchDisk, job_file
 from gateway.store.batch_record import (
@@ -46,13 +46,21 @@ class BatchStore:
         return await self._commands.claim_key(tenant, key, claim)
 
     async def create(self, facts: BatchFacts, input_blob: str) -> BatchRecord:
-        """Write a batch: input link, manifest, record, intake. Doing it again is harmless."""
+        """Write a batch: input link, manifest, record, intake. Doing it again is harmless.
+
+        When there is no room for it (StoreFull), nothing of it stays that could come to life.
+        """
         await self._commands.ping()
-        await self._blobs.copy(input_blob, input_name(facts.id))
-        await self._disk.save_facts(facts)
-        fields = first_fields(facts)
-        await self._commands.add(facts.id, facts.tenant, fields)
-        await self.ask_intake(facts)
+        try:
+            await self._blobs.copy(input_blob, input_name(facts.id))
+            await self._disk.save_facts(facts)
+            fields = first_fields(facts)
+            await self._commands.add(facts.id, facts.tenant, fields)
+            await self.ask_intake(facts)
+        except StoreFull:
+            await self._blobs.delete(job_file(facts.id, ""))
+            await self._commands.remove(facts.id, facts.tenant)
+            raise
         return BatchRecord.from_fields(fields)
 
     async def get(self, tenant: str, batch_id: str) -> BatchRecord:
