@@ -1,7 +1,7 @@
 """What a round does: its batches and its faults, all of it from the seed."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from random import Random
 
@@ -94,14 +94,13 @@ def round_plan(seed: int, number: int, rows: int) -> RoundPlan:
     return RoundPlan(number, proxied, tuple(batches), _strikes(chance, faults))
 
 
-def single_fault_plan(seed: int, fault: Fault, times: int, rows: int) -> RoundPlan:
-    """A short round of one kind of fault."""
-    chance = Random(f"{seed}-{fault}")
-    batches = tuple(
-        _batch(chance, f"s{place}", rows // 2, after=0.3 * place, cancelled=False)
-        for place in range(2)
-    )
-    return RoundPlan(0, fault in PROXIED, batches, _strikes(chance, [fault] * times))
+def short_plan(faults: Mapping[Fault, int], rows: int) -> RoundPlan:
+    """A short round with so many of a few faults, on slow rows."""
+    chance = Random("-".join(faults))
+    batches = tuple(_batch(chance, f"s{place}", rows // 2, after=0.3 * place) for place in range(2))
+    wanted = [fault for fault, times in faults.items() for _ in range(times)]
+    strikes = tuple(replace(strike, at=strike.at / 2) for strike in _strikes(chance, wanted))
+    return RoundPlan(0, bool(PROXIED & faults.keys()), batches, strikes, pace=0.1)
 
 
 def _strikes(chance: Random, faults: Sequence[Fault]) -> tuple[Strike, ...]:

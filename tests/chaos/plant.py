@@ -36,6 +36,7 @@ _ENV = {
 }
 _WINDOW = 8
 _READY_SECONDS = 20.0
+_BILL_SECONDS = 60.0
 
 
 def key_of(tenant: str) -> str:
@@ -54,6 +55,7 @@ class Plant:
         self._pace = plan.pace
         self._port = free_port()
         self._upstream = self._start_upstream()
+        self._http = httpx.Client(base_url=f"http://127.0.0.1:{self._port}", timeout=2)
         self._queue: subprocess.Popen[bytes] | None = None
         self.proxy: FaultyProxy | None = None
         if plan.proxied:
@@ -90,8 +92,7 @@ class Plant:
     def answering(self) -> int:
         """Rows in flight at the model server."""
         with contextlib.suppress(httpx.HTTPError):
-            text = httpx.get(f"http://127.0.0.1:{self._port}/metrics", timeout=2).text
-            return int(text.split()[-1])
+            return int(self._http.get("/metrics").text.split()[-1])
         return 0
 
     def dispatchers(self) -> list[int]:
@@ -138,10 +139,10 @@ class Plant:
         asked = ["usage", "--json", "--data-dir", str(self.data_dir)]
 
         def look() -> dict[str, Any] | None:
-            answer = headway_command(asked)
+            answer = headway_command(asked, timeout=_BILL_SECONDS)
             return json.loads(answer.stdout) if answer.returncode == 0 else None
 
-        found: dict[str, Any] = wait_for(look, 20, "the bill")
+        found: dict[str, Any] = wait_for(look, _BILL_SECONDS, "the bill")
         return found
 
     def stop(self) -> None:
@@ -155,14 +156,17 @@ class Plant:
             _end(self._queue)
         if self.proxy is not None:
             self.proxy.stop()
+        self._http.close()
 
     def kill(self) -> None:
         """End everything at once."""
         for process in (self._dispatcher, self._upstream):
             process.kill()
+            process.wait()
         self.gateway.kill()
         if self._queue is not None:
             _end(self._queue)
+        self._http.close()
 
     def _start_upstream(self) -> subprocess.Popen[bytes]:
         arguments = ["--port", str(self._port), "--log", str(self.log), "--pace", str(self._pace)]
