@@ -46,10 +46,7 @@ class BatchStore:
         return await self._commands.claim_key(tenant, key, claim)
 
     async def create(self, facts: BatchFacts, input_blob: str) -> BatchRecord:
-        """Write a batch: input link, manifest, record, intake. Doing it again is harmless.
-
-        When there is no room for it (StoreFull), nothing of it stays that could come to life.
-        """
+        """Write a batch; repeating it is harmless. Without room (StoreFull) nothing of it stays."""
         await self._commands.ping()
         try:
             await self._blobs.copy(input_blob, input_name(facts.id))
