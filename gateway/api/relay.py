@@ -164,7 +164,7 @@ class EventRelay:
 
     def _with_tier(self, data: bytes) -> bytes:
         try:
-            chunk = orjson.loads(data)
+            chunk = parse_event(data)
         except ValueError:
             raise self._malformed() from None
         if not chunk.get("service_tier"):

@@ -53,6 +53,14 @@ def unexecuted_line(job: str, place: int, custom_id: str, code: str) -> bytes:
     return _line(custom_id, None, error, f"batch_req_{digest}")
 
 
+def custom_id_in(line: bytes) -> str:
+    """The id in an input line; empty when the line cannot be read."""
+    try:
+        return str(orjson.loads(line)["custom_id"])
+    except (orjson.JSONDecodeError, LookupError, TypeError):
+        return ""
+
+
 def _line(
     custom_id: str,
     response: Mapping[str, Any] | None,

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-import orjson
-
-from gateway.batches.lines import unexecuted_line
+from gateway.batches.lines import custom_id_in, unexecuted_line
 from gateway.batches.ordering import ROW
 from gateway.batches.table import REF, LineTable
 from gateway.store.blobs import BlobWriter, LocalBlobs
@@ -129,7 +127,7 @@ def _rows(
                 yield place, _bit(closed.good, place), reader.read(*ref)
             else:
                 source.seek(rows[place][0])
-                custom_id = orjson.loads(source.read(rows[place][1]))["custom_id"]
+                custom_id = custom_id_in(source.read(rows[place][1]))
                 line = unexecuted_line(closed.segment, place, custom_id, closed.code)
                 yield place, False, line
 

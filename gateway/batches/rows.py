@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from gateway.batches.lines import custom_id_in
 from gateway.batches.ordering import ROW
 from gateway.core.work import LeasedRun
 from gateway.store.batches import index_name, input_name, job_of
@@ -18,13 +19,17 @@ _CACHED_BYTES = 64 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class BatchRow:
-    """One request. ``index`` is its place in the segment; ``body`` is its JSON as UTF-8."""
+    """One request. ``index`` is its place in the segment; ``body`` is its JSON as UTF-8.
+
+    ``fault`` says why its line cannot be used; then nothing but ``index`` is sure to be there.
+    """
 
     index: int
     custom_id: str
     method: str
     url: str
     body: bytes
+    fault: str | None = None
 
 
 class RowSource:
@@ -75,9 +80,17 @@ def _refs_of(segment: str) -> tuple[str, str]:
 
 
 def _parsed(indices: Sequence[int], lines: Sequence[bytes]) -> list[BatchRow]:
-    rows = []
-    for index, line in zip(indices, lines, strict=True):
+    return [_row(index, line) for index, line in zip(indices, lines, strict=True)]
+
+
+def _row(index: int, line: bytes) -> BatchRow:
+    """The row on ``line``. A line that cannot be used is the fault of its own row alone."""
+    try:
         request = orjson.loads(line)
         body = orjson.dumps(request["body"])
-        rows.append(BatchRow(index, request["custom_id"], request["method"], request["url"], body))
-    return rows
+        return BatchRow(index, request["custom_id"], request["method"], request["url"], body)
+    except orjson.JSONEncodeError:
+        fault = "The line is nested too deeply."
+    except (orjson.JSONDecodeError, LookupError, TypeError):
+        fault = "The line is not a request."
+    return BatchRow(index, custom_id_in(line), "", "", b"", fault)

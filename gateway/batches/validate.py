@@ -7,6 +7,8 @@ from typing import Any
 
 import orjson
 
+from gateway.core.nesting import MOST_LEVELS, is_depth_fault, too_deep
+
 _REQUIRED = ("custom_id", "method", "url", "body")
 _CONTENT = {
     "/v1/chat/completions": "messages",
@@ -96,8 +98,17 @@ class LineChecker:
 def _parsed(raw: bytes) -> Mapping[str, Any]:
     try:
         request = orjson.loads(raw)
-    except orjson.JSONDecodeError:
+    except orjson.JSONDecodeError as error:
+        if is_depth_fault(error):
+            raise _too_deep() from None
         raise LineFault("invalid_json_line", "This line is not valid JSON.") from None
     if not isinstance(request, dict):
         raise LineFault("invalid_json_line", "This line is not a JSON object.")
+    if too_deep(raw, request):
+        raise _too_deep()
     return request
+
+
+def _too_deep() -> LineFault:
+    message = f"This line is nested too deeply: it may have {MOST_LEVELS} levels."
+    return LineFault("invalid_json_line", message)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.batches.rows import RowSource
-from gateway.core.errors import HeadwayError, Unavailable
+from gateway.core.errors import Unavailable
 from gateway.core.work import Lease, Turns
 from gateway.dispatch.assemble import assemble, release_map
 from gateway.dispatch.held import HeldRow, Holdings
@@ -116,6 +116,9 @@ class Dispatcher:
             except Unavailable as error:
                 log.warning("no rows can be leased: %s", error.message)
                 await asyncio.sleep(_LEASE_PAUSE)
+            except Exception:
+                log.exception("no rows can be leased")
+                await asyncio.sleep(_LEASE_PAUSE)
 
     async def _lease_some(self, pool: Pool, shards: Sequence[str], wanted: int) -> bool:
         """Lease from each shard in turn; False when none had anything."""
@@ -139,17 +142,12 @@ class Dispatcher:
         return found
 
     async def _take(self, pool: Pool, lease: Lease) -> None:
-        try:
-            rows = await assemble(lease, self._source, self._holdings)
-        except (HeadwayError, OSError):
-            log.exception("the rows of a lease could not be read")
-            self._holdings.forget(lease.id)
-            await self._queue.release(lease.shard, lease.id)
+        found = await assemble(lease, self._source, self._holdings)
+        if not self._stopping.is_set():
+            pool.stage(found.rows)
+        if found.unread:
+            await self._queue.release(lease.shard, lease.id, found.unread)
             await asyncio.sleep(_LEASE_PAUSE)
-            return
-        if self._stopping.is_set():
-            return
-        pool.stage(rows)
 
     async def _idle(self) -> None:
         await asyncio.gather(*(pool.idle() for pool in set(self._pools.values())))

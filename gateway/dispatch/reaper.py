@@ -6,7 +6,7 @@ import random
 
 from gateway.batches.lines import MESSAGES, transport_error_line
 from gateway.batches.rows import RowSource
-from gateway.core.errors import HeadwayError
+from gateway.core.errors import HeadwayError, Unavailable
 from gateway.core.usage import Usage
 from gateway.core.work import DeadRow
 from gateway.dispatch.run import Finished
@@ -47,6 +47,8 @@ class Reaper:
                     await self.sweep(shard)
             except (HeadwayError, OSError) as error:
                 log.warning("the queue could not be swept: %s", error)
+            except Exception:
+                log.exception("the queue could not be swept")
 
     async def sweep(self, shard: str) -> None:
         """One round over one shard."""
@@ -60,7 +62,12 @@ class Reaper:
         for row in await self._queue.dead(shard, _MOST):
             dead.setdefault(row.segment, []).append(row)
         for segment, rows in dead.items():
-            await self._bury(shard, segment, rows)
+            try:
+                await self._bury(shard, segment, rows)
+            except Unavailable:
+                raise
+            except Exception:
+                log.exception("%s: %d dead rows cannot be ended yet", segment, len(rows))
 
     async def _take_back(self, shard: str) -> None:
         """Take back every lease that ran out, however many there are."""

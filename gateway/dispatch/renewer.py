@@ -43,6 +43,8 @@ class Renewer:
                 await self.renew()
             except Unavailable as error:
                 log.warning("leases could not be extended: %s", error.message)
+            except Exception:
+                log.exception("leases could not be extended")
 
     async def renew(self) -> None:
         """Extend all leases once."""

@@ -73,13 +73,19 @@ class RowRunner:
         self._clock = clock
 
     async def run(self, held: HeldRow, on_first_token: Callable[[], None]) -> Finished | Failed:
-        """One attempt. Every outcome but cancellation is returned, none is raised."""
+        """One attempt. Every outcome but cancellation is returned, none is raised.
+
+        A row whose line cannot be used ends here.
+        """
+        if held.source.fault is not None:
+            return _unreadable(held, held.source.fault)
         request_id = new_id("req")
         record = self._ledger.open(self._intent(held, request_id))
         try:
             answer = await self._caller.call(
                 held.run.model, held.run.endpoint, held.source.body, request_id, on_first_token
             )
+            finished = _finished(held, answer, request_id)
         except asyncio.CancelledError:
             record.close(self._outcome(CallStatus.CANCELLED, _CLIENT_GONE))
             raise
@@ -94,7 +100,7 @@ class RowRunner:
             record.close(self._outcome(CallStatus.FAILED, _BROKEN))
             return _broken(held)
         record.close(self._success(answer))
-        return _finished(held, answer, request_id)
+        return finished
 
     def _intent(self, held: HeldRow, request_id: str) -> CallIntent:
         run = held.run
@@ -163,6 +169,11 @@ def _sign(error: UpstreamError) -> Sign:
 def _refused(held: HeldRow, error: ClientError) -> Finished:
     code = error.code or "invalid_request"
     line = transport_error_line(held.source.custom_id, code, error.message)
+    return Finished(line, Usage(), ok=False)
+
+
+def _unreadable(held: HeldRow, fault: str) -> Finished:
+    line = transport_error_line(held.source.custom_id, "invalid_json_line", fault)
     return Finished(line, Usage(), ok=False)
 
 

@@ -116,11 +116,26 @@ class Settler:
         finished = [item for item in group if isinstance(item.result, Finished)]
         failed = [item for item in group if isinstance(item.result, Failed)]
         for items in _by_segment(failed).values():
-            finished += await self._nack(items)
+            finished += await self._unless_broken(self._nack(items), items) or []
         by_job: dict[str, list[Settlement]] = defaultdict(list)
         for item in finished:
             by_job[item.job].append(item)
-        await asyncio.gather(*(self._commit(job, items) for job, items in by_job.items()))
+        await asyncio.gather(
+            *(self._unless_broken(self._commit(job, items), items) for job, items in by_job.items())
+        )
+
+    async def _unless_broken(self, work: Awaitable[_T], items: Sequence[Settlement]) -> _T | None:
+        """Do the ``work`` of settling ``items``; what cannot be settled is let go.
+
+        Its lease runs out and it is tried again, as if its dispatcher had died.
+        """
+        try:
+            return await work
+        except Exception:
+            log.exception("%s: %d results cannot be settled", items[0].job, len(items))
+            for item in items:
+                self._settled(item)
+            return None
 
     async def _nack(self, items: Sequence[Settlement]) -> list[Settlement]:
         """Hand failed rows back; those without a try left come back with their last line."""

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from gateway.core.errors import StreamInterrupted, UpstreamFailed
+from gateway.core.nesting import too_deep
 from gateway.core.usage import Usage
 from gateway.providers.failures import Scrubber, stream_failure
 from gateway.providers.sse import DONE, parse_event
@@ -69,7 +70,9 @@ def json_answer(data: bytes) -> dict[str, Any] | None:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
         return None
-    return value if isinstance(value, dict) and not value.get("error") else None
+    if not isinstance(value, dict) or value.get("error") or too_deep(data, value):
+        return None
+    return value
 
 
 def has_content(chunk: dict[str, Any]) -> bool:

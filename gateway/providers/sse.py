@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from gateway.core.errors import UpstreamFailed
+from gateway.core.nesting import too_deep
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _LONGEST_EVENT = 16 * 2**20
@@ -79,14 +80,17 @@ class EventSplitter:
 def parse_event(data: bytes) -> Any:
     """The JSON of an event's data; one that was split over data lines inside a text is mended.
 
-    Raises ValueError when it is no JSON.
+    Raises ValueError when it is no JSON, or nested so deeply that it could not be written again.
     """
     try:
-        return orjson.loads(data)
+        value = orjson.loads(data)
     except orjson.JSONDecodeError:
         if b"\n" not in data:
             raise
-        return orjson.loads(data.replace(b"\n", b""))
+        value = orjson.loads(data.replace(b"\n", b""))
+    if too_deep(data, value):
+        raise ValueError("nested too deeply")
+    return value
 
 
 async def events(pieces: AsyncIterator[bytes], target: str) -> AsyncIterator[bytes]:

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import orjson
 
 from gateway.core.errors import InvalidRequest, InvalidType, MissingParameter
+from gateway.core.nesting import MOST_LEVELS, is_depth_fault, too_deep
 
 Check = Callable[[str, Any], None]
 TIERS = ("auto", "default", "flex", "scale", "priority", "fast")
@@ -37,13 +38,17 @@ def read_object(body: bytes) -> dict[str, Any]:
     """The JSON object of a body. Raises InvalidRequest when it is anything else."""
     try:
         value = orjson.loads(body)
-    except orjson.JSONDecodeError:
+    except orjson.JSONDecodeError as error:
+        if is_depth_fault(error):
+            raise _too_deep() from None
         raise InvalidRequest(
             "We could not parse the JSON body of your request. The body must be valid JSON in "
             "UTF-8."
         ) from None
     if not isinstance(value, dict):
         raise InvalidRequest("The body of the request must be a JSON object.")
+    if too_deep(body, value):
+        raise _too_deep()
     return value
 
 
@@ -218,6 +223,12 @@ def _wants_usage(members: Mapping[str, Any], *, stream: bool) -> bool:
             code="invalid_value",
         )
     return bool(options.get("include_usage"))
+
+
+def _too_deep() -> InvalidRequest:
+    return InvalidRequest(
+        f"The body of the request is nested too deeply: it may have {MOST_LEVELS} levels."
+    )
 
 
 def _out_of_range(name: str, bound: str, code: str) -> NoReturn:

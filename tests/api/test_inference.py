@@ -1,8 +1,10 @@
 """Retries, fallback and statuses of calls over real HTTP."""
 
+import json
 import time
 from email.utils import formatdate
 
+import httpx
 import openai
 import orjson
 import pytest
@@ -200,3 +202,19 @@ def test_cut_and_malformed_plain_answers(upstream: ScriptedUpstream) -> None:
         quota = gateway.chat()
         assert quota.status_code == 429
         assert quota.headers["x-should-retry"] == "false"
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "completions", "embeddings"])
+@pytest.mark.parametrize("levels", [260, 3000])
+def test_a_body_nested_too_deeply(upstream: ScriptedUpstream, path: str, levels: int) -> None:
+    """It is the caller's fault and says what is wrong; nothing is sent."""
+    head = {"model": MODEL, "messages": [{"role": "user", "content": "x"}], "prompt": "x"}
+    body = json.dumps({**head, "input": "x", "extra": 0})[:-2] + "[" * levels + "]" * levels + "}"
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        answer = httpx.post(
+            f"{gateway.url}/{path}", content=body, headers={"authorization": f"Bearer {KEY}"}
+        )
+    assert answer.status_code == 400
+    assert "nested too deeply" in answer.json()["error"]["message"]
+    assert answer.json()["error"]["type"] == "invalid_request_error"
+    assert not upstream.calls()

@@ -176,3 +176,15 @@ async def _insist(plane: BatchPlane) -> None:
         with suppress(HeadwayError):
             await intake.step()
         await asyncio.sleep(0.02)
+
+
+async def test_a_line_nested_too_deeply_fails_the_batch(plane: BatchPlane) -> None:
+    """What could be read and never sent is found before anything runs."""
+    line = orjson.dumps(chat_line("deep", "x"))[:-2] + b',"x":' + b"[" * 300 + b"]" * 300 + b"}}"
+    content = orjson.dumps(chat_line("a", "x")) + b"\n" + line + b"\n"
+    batch = await plane.create(await plane.upload(content))
+    assert await plane.intake.step()
+    batch = await plane.get(batch["id"])
+    (error,) = batch["errors"]["data"]
+    assert (batch["status"], error["code"], error["line"]) == ("failed", "invalid_json_line", 2)
+    assert "nested too deeply" in error["message"]

@@ -75,3 +75,14 @@ def test_a_good_line() -> None:
     body = {"model": "m", "messages": [], "stream": False}
     line = LineChecker(URL, ["m"]).check(_line(body=body), 1)
     assert (line.custom_id, line.model, line.body) == ("a", "m", body)
+
+
+@pytest.mark.parametrize("levels", [300, 5000])
+def test_a_line_nested_too_deeply(levels: int) -> None:
+    """What could not be sent is a fault of its line, which says so."""
+    raw = _line(body={"model": "m", "messages": [], "x": 0}).replace(
+        b'"x":0', b'"x":' + b"[" * levels + b"]" * levels
+    )
+    with pytest.raises(LineFault, match="nested too deeply") as fault:
+        LineChecker(URL, ["m"]).check(raw, 1)
+    assert fault.value.code == "invalid_json_line"

@@ -2,6 +2,9 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from gateway.core.usage import Usage
 from gateway.store.client import StoreClient
@@ -86,3 +89,43 @@ async def test_rows_without_files_are_given_back(tmp_path: Path, store: StoreCli
         assert not rig.target.calls
         hidden.rename(index)
         await rig.until_done(3)
+
+
+async def test_lines_that_cannot_be_used_end_alone(tmp_path: Path, store: StoreClient) -> None:
+    """Too deep, cut or no request: each such row ends with its own error, the others run."""
+    rig = Rig(tmp_path, store, _answer)
+    deep = '{"custom_id":"deep","method":"POST","url":"/v1/x","body":{"n":' + "[" * 300 + "]" * 300
+    await rig.add(
+        8, odd={1: deep + "}}", 3: '{"custom_id":"cut', 5: "5", 6: '{"custom_id":"bare"}'}
+    )
+    async with rig.running():
+        view = await rig.until_done(8)
+    assert (view.ok, view.bad) == (4, 4)
+    lines = await rig.lines()
+    assert lines["deep"]["error"] == {
+        "code": "invalid_json_line",
+        "message": "The line is nested too deeply.",
+    }
+    assert lines["bare"]["error"]["code"] == "invalid_json_line"
+    assert sorted(rig.target.calls) == [0, 2, 4, 7]
+
+
+async def test_a_fault_of_leasing_is_no_end(
+    tmp_path: Path, store: StoreClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever leasing meets, the rows are leased at a later try."""
+    rig = Rig(tmp_path, store, _answer)
+    await rig.add(3)
+    lease, tries = rig.queue.lease, 0
+
+    async def broken(*given: Any) -> Any:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise TypeError("broken")
+        return await lease(*given)
+
+    monkeypatch.setattr(rig.queue, "lease", broken)
+    async with rig.running():
+        view = await rig.until_done(3)
+    assert view.ok == 3

@@ -37,3 +37,27 @@ async def test_results_wait_for_the_disk(
         full.set()
         await rig.until_done(8)
     assert sorted(rig.target.calls) == list(range(8))
+
+
+async def test_results_that_cannot_be_settled_are_let_go(
+    tmp_path: Path, store: StoreClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault nobody foresaw ends no process: the lease runs out and the rows are run again."""
+
+    async def play(number: int) -> Usage:
+        return Usage(1, 1)
+
+    rig = Rig(tmp_path, store, play)
+    write, broken = rig.parts.append, [True]
+
+    async def faulty(job: str, lines: Sequence[tuple[PartNote, bytes]]) -> list[PartRef]:
+        if broken:
+            broken.clear()
+            raise TypeError("broken")
+        return await write(job, lines)
+
+    monkeypatch.setattr(rig.parts, "append", faulty)
+    await rig.add(2)
+    async with rig.running():
+        view = await rig.until_done(2)
+    assert view.ok == 2

@@ -110,3 +110,9 @@ def test_json_answer() -> None:
     assert json_answer(b'{"error":{"message":"x"}}') is None
     assert json_answer(b"[]") is None
     assert json_answer(b"<html>") is None
+
+
+def test_an_answer_nested_too_deeply_is_no_answer() -> None:
+    """It could not be written to a result line."""
+    assert json_answer(b'{"x":' + b"[" * 300 + b"]" * 300 + b"}") is None
+    assert json_answer(b'{"x":' + b"[" * 100 + b"]" * 100 + b"}") is not None

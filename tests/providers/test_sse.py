@@ -72,3 +72,9 @@ async def test_a_malformed_stream_is_the_targets_failure(monkeypatch: pytest.Mon
 
     with pytest.raises(UpstreamFailed):
         [event async for event in events(pieces(), "t")]
+
+
+def test_an_event_nested_too_deeply() -> None:
+    """It could not be passed on: it counts as no JSON."""
+    with pytest.raises(ValueError, match="deep"):
+        parse_event(b'{"x":' + b"[" * 300 + b"]" * 300 + b"}")

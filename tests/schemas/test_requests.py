@@ -19,3 +19,11 @@ def test_required() -> None:
     assert required({"a": 0}, "a") == 0
     with pytest.raises(MissingParameter):
         required({"a": None}, "a")
+
+
+@pytest.mark.parametrize("levels", [200, 254, 1000, 5000])
+def test_a_body_nested_too_deeply(levels: int) -> None:
+    """It is refused as that, whether it could be read or not."""
+    with pytest.raises(InvalidRequest, match="nested too deeply"):
+        read_object(b'{"x":' + b"[" * levels + b"]" * levels + b"}")
+    assert read_object(b'{"x":' + b"[" * 199 + b"]" * 199 + b"}")

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -92,14 +92,18 @@ class Rig:
         self.renewer = Renewer(self.queue, self.holdings, "w", 1000, self.dispatcher.abort)
         self.reaper = Reaper(self.queue, self.source, self.settler, self.retry, 0.1)
 
-    async def add(self, rows: int, window_ms: int = 60_000) -> None:
-        """A job of ``rows`` rows whose bodies are their numbers."""
+    async def add(
+        self, rows: int, window_ms: int = 60_000, *, odd: Mapping[int, str] | None = None
+    ) -> None:
+        """A job of ``rows`` rows whose bodies are their numbers; ``odd`` lines are as given."""
         folder = self.root / "jobs" / JOB
         folder.mkdir(parents=True)
         lines = [
             json.dumps({"custom_id": f"c{n}", "method": "POST", "url": "/v1/x", "body": {"n": n}})
             for n in range(rows)
         ]
+        for n, line in (odd or {}).items():
+            lines[n] = line
         table, offset = b"", 0
         for line in lines:
             table += ROW.pack(offset, len(line), 10, 0)

@@ -1,0 +1,30 @@
+"""How deeply JSON may be nested, so that what was read can always be written again."""
+
+from typing import Any
+
+import orjson
+
+#: Levels of objects and arrays. Writing ends at 254; the rest is for what we put around a value.
+MOST_LEVELS = 200
+_AROUND = 54
+
+
+def too_deep(text: bytes, value: Any) -> bool:
+    """Whether ``value``, read from ``text``, has more than 200 levels.
+
+    A text with few brackets, which is nearly every one, is only counted.
+    """
+    if text.count(b"{") + text.count(b"[") <= MOST_LEVELS:
+        return False
+    for _ in range(_AROUND):
+        value = [value]
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return True
+    return False
+
+
+def is_depth_fault(error: orjson.JSONDecodeError) -> bool:
+    """Whether a text could not be read because of its depth alone."""
+    return error.msg.startswith("depth limit")
