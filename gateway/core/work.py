@@ -218,9 +218,17 @@ class SegmentView:
 
 @dataclass(frozen=True, slots=True)
 class FinishClaim:
-    """The right to write the final files of a segment, until a newer fence is given out."""
+    """The right to write the final files of a segment, until a newer fence is given out.
+
+    ``closing`` is what it ends as; ``ref`` where the result of its first row lies, if it has one.
+    """
 
     segment: str
     job: str
     tenant: str
     fence: int
+    closing: SegmentStatus
+    ok: int
+    bad: int
+    usage: Usage
+    ref: PartRef | None

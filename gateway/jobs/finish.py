@@ -5,23 +5,21 @@ compare-and-set, which decides against a cancel, then on disk. Doing it twice ch
 """
 
 import logging
-import struct
 from collections.abc import Awaitable, Callable
 
 from gateway.core.clock import Clock
 from gateway.core.errors import NotFound
-from gateway.core.work import FinishClaim, PartRef, SegmentStatus, SegmentView
+from gateway.core.work import FinishClaim, SegmentStatus
 from gateway.jobs.results import error_in
 from gateway.schemas.job import JobStatus
 from gateway.store.blobs import BlobStore
 from gateway.store.job_files import part_blob
-from gateway.store.job_record import JobEnd, JobRecord
+from gateway.store.job_record import JobEnd
 from gateway.store.jobs import REMEMBERED_SECONDS, JobStore
 from gateway.store.queue import QueueClient
 
 log = logging.getLogger(__name__)
 
-_REF = struct.Struct("<IQI")
 CANCELLED = {"code": "job_cancelled", "message": "The job was cancelled."}
 _EXPIRED = {"code": "deadline_exceeded", "message": "The job did not run before its deadline."}
 _LOST = {"code": "internal_error", "message": "The result of the job was lost."}
@@ -50,42 +48,40 @@ class JobFinisher:
 
     async def take(self, shard: str, claim: FinishClaim) -> None:
         """Give a job its final state and free its segment."""
-        record = await self._jobs.load(claim.job)
-        if record is not None:
-            if record.end is None:
-                await self._end(shard, record)
-            await self._jobs.save_final(claim.job)
-            await self._announce(claim.job)
-        if await self._queue.finish_commit(shard, claim.segment, claim.fence):
-            await self._queue.forget(shard, claim.segment, REMEMBERED_SECONDS)
+        end = await self._ending(claim)
+        before = await self._jobs.end(claim.job, end)
+        if before is JobStatus.QUEUED:
+            await self._jobs.save(claim.job, end)
+        elif before is not None:
+            end = await self._saved(claim.job) or end
+        if before is not None:
+            await self._announce(claim, end)
+        await self._queue.finish_commit(shard, claim.segment, claim.fence, REMEMBERED_SECONDS)
 
-    async def _announce(self, job_id: str) -> None:
-        record = None if self._tell is None else await self._jobs.load(job_id)
-        if self._tell is not None and record is not None and record.end is not None:
-            kind = f"job.{record.end.status.value}"
-            await self._tell(kind, job_id, record.facts.tenant, record.end.at)
+    async def _saved(self, job_id: str) -> JobEnd | None:
+        """How the job has ended before; that is made durable, its maker may have died."""
+        live = await self._jobs.live(job_id)
+        if live is None or live.end is None:
+            return None
+        await self._jobs.save(job_id, live.end)
+        return live.end
 
-    async def _end(self, shard: str, record: JobRecord) -> None:
-        if not await self._jobs.known(record.id):
-            await self._jobs.put_back(record.id)
-        view = await self._queue.segment(shard, record.facts.segment)
-        if view is not None and view.status is SegmentStatus.FINALIZING:
-            await self._jobs.end(record.id, await self._ending(shard, record, view))
+    async def _announce(self, claim: FinishClaim, end: JobEnd) -> None:
+        if self._tell is not None:
+            await self._tell(f"job.{end.status.value}", claim.job, claim.tenant, end.at)
 
-    async def _ending(self, shard: str, record: JobRecord, view: SegmentView) -> JobEnd:
+    async def _ending(self, claim: FinishClaim) -> JobEnd:
         now = int(self._clock.now())
-        if not view.ok and not view.bad:
-            if view.closing is SegmentStatus.CANCELLED:
+        if claim.ref is None:
+            if claim.closing is SegmentStatus.CANCELLED:
                 return JobEnd(JobStatus.CANCELLED, now, error=CANCELLED)
             return JobEnd(JobStatus.EXPIRED, now, error=_EXPIRED)
-        _, refs = await self._queue.refs(shard, record.facts.segment)
-        ref = PartRef(*_REF.unpack_from(refs))
-        if view.ok:
-            return JobEnd(JobStatus.COMPLETED, now, view.usage, ref=ref)
+        if claim.ok:
+            return JobEnd(JobStatus.COMPLETED, now, claim.usage, ref=claim.ref)
         try:
-            name = part_blob(record.id, ref.part)
-            line = (await self._blobs.read_ranges(name, [(ref.offset, ref.length)]))[0]
+            name = part_blob(claim.job, claim.ref.part)
+            line = await self._blobs.read_ranges(name, [(claim.ref.offset, claim.ref.length)])
         except NotFound:
-            log.exception("%s: its result is gone", record.id)
-            return JobEnd(JobStatus.FAILED, now, view.usage, _LOST)
-        return JobEnd(JobStatus.FAILED, now, view.usage, error_in(line), ref)
+            log.exception("%s: its result is gone", claim.job)
+            return JobEnd(JobStatus.FAILED, now, claim.usage, _LOST)
+        return JobEnd(JobStatus.FAILED, now, claim.usage, error_in(line[0]), claim.ref)

@@ -95,11 +95,9 @@ class JobKeeper:
 
     async def _repair(self, job_id: str, found: FoundJob, loss: Loss) -> bool:
         """Have Redis know a job and, unless it has ended, the queue hold it. True: it did not."""
-        record = await self._jobs.load(job_id)
+        record = await self._record(job_id, found)
         if record is None:
             return False
-        if not await self._jobs.known(job_id):
-            await self._jobs.put_back(job_id)
         if record.end is not None:
             if loss.some:
                 await self._settle(record, record.end, loss)
@@ -115,6 +113,24 @@ class JobKeeper:
         elif lost:
             await enqueue(self._queue, facts, self._clock)
         return lost
+
+    async def _record(self, job_id: str, found: FoundJob) -> JobRecord | None:
+        """The record, which Redis has from now on unless the job has ended."""
+        live = await self._jobs.live(job_id)
+        if live is None:
+            await self._jobs.put_back(job_id)
+            return await self._jobs.load(job_id)
+        if found.ended and live.end is None:
+            return await self._told_of_its_end(job_id)
+        return live
+
+    async def _told_of_its_end(self, job_id: str) -> JobRecord | None:
+        """Of a job that ended in the second that Redis lost: the record, as Redis has it again."""
+        record = await self._jobs.durable(job_id)
+        if record is not None and record.end is not None:
+            await self._jobs.restore_end(job_id, record.end)
+            await self._queue.cancel(shard_of(record.facts.model), record.facts.segment, 0)
+        return record
 
     async def _settle(self, record: JobRecord, end: JobEnd, loss: Loss) -> None:
         """Have the meter count the result of an ended job that the queue lost.

@@ -14,9 +14,9 @@ from gateway.jobs.segment import enqueue, input_line, tokens_of
 from gateway.routing.router import Router, model_not_found
 from gateway.schemas.job import ENDED, JobCreate, JobStatus
 from gateway.schemas.lists import PageRequest
-from gateway.store.job_commands import IdempotencyClaim
+from gateway.store.job_commands import IdempotencyClaim, key_digest
 from gateway.store.job_record import JobEnd, JobFacts, JobRecord
-from gateway.store.jobs import JobStore
+from gateway.store.jobs import JobStore, own_key
 from gateway.store.keys import shard_of
 from gateway.store.queue import QueueClient
 from gateway.tenancy.keys import Caller
@@ -56,7 +56,7 @@ class JobService:
             raise model_not_found(model)
         self._router.plan(model, Lane.BATCH)
         if idempotency_key is None:
-            return await self._create(caller, wanted, self._new_id())
+            return await self._create(caller, wanted, self._new_id(), None)
         if not 0 < len(idempotency_key) <= _LONGEST_KEY:
             raise InvalidRequest(f"idempotency-key has at most {_LONGEST_KEY} characters.")
         own = IdempotencyClaim(self._new_id(), wanted.digest)
@@ -69,7 +69,8 @@ class JobService:
         known = None if claim == own else await self._jobs.load(claim.batch_id)
         if known is not None:
             return await self._live(known)
-        return await self._create(caller, wanted, claim.batch_id)
+        key = key_digest(own_key(idempotency_key))
+        return await self._create(caller, wanted, claim.batch_id, key)
 
     async def get(self, caller: Caller, job_id: str) -> JobRecord:
         """The job as it stands. Raises NotFound."""
@@ -102,8 +103,8 @@ class JobService:
         if record.end is None:
             await self._stop(record.facts)
             end = JobEnd(JobStatus.CANCELLED, int(self._clock.now()), error=CANCELLED)
-            await self._jobs.end(job_id, end)
-            await self._jobs.save_final(job_id)
+            if await self._jobs.end(job_id, end) is JobStatus.QUEUED:
+                await self._jobs.save(job_id, end)
             record = await self._jobs.get(caller.tenant, job_id)
         if record.status is not JobStatus.CANCELLED:
             raise Conflict(
@@ -121,7 +122,9 @@ class JobService:
             )
         await self._jobs.remove(record)
 
-    async def _create(self, caller: Caller, wanted: JobCreate, job_id: str) -> JobRecord:
+    async def _create(
+        self, caller: Caller, wanted: JobCreate, job_id: str, key: str | None
+    ) -> JobRecord:
         facts = JobFacts(
             id=job_id,
             tenant=caller.tenant,
@@ -135,6 +138,8 @@ class JobService:
             priority=wanted.priority,
             weight=caller.weight,
             metadata=wanted.metadata,
+            key=key,
+            digest=wanted.digest,
         )
         record = await self._jobs.create(facts, input_line(job_id, wanted))
         try:
@@ -148,7 +153,8 @@ class JobService:
         """Close the segment; one that the queue lost is put back first, to be closed there."""
         shard = shard_of(facts.model)
         stopped = await self._queue.cancel(shard, facts.segment, CANCEL_GRACE_MS)
-        if stopped is None and await self._jobs.put_back(facts.id) is not None:
+        if stopped is None:
+            await self._jobs.put_back(facts.id)
             await enqueue(self._queue, facts, self._clock)
             await self._queue.cancel(shard, facts.segment, CANCEL_GRACE_MS)
 

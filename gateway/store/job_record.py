@@ -17,7 +17,10 @@ from gateway.schemas.job import ENDED, JobStatus, job_object
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """What was decided at creation. ``created_ms`` is Unix time; the others count from it."""
+    """What was decided at creation. ``created_ms`` is Unix time; the others count from it.
+
+    ``key`` and ``digest`` are those of the idempotency key and of the request it came with.
+    """
 
     id: str
     tenant: str
@@ -31,6 +34,8 @@ class JobFacts:
     priority: int
     weight: float
     metadata: dict[str, str] | None
+    key: str | None = None
+    digest: str = ""
 
     def to_json(self) -> bytes:
         """As it is stored."""

@@ -57,11 +57,11 @@ class JobStore:
 
     async def held_key(self, tenant: str, key: str) -> IdempotencyClaim | None:
         """The claim that holds an idempotency key now. Batches have keys of their own."""
-        return await self._commands.held_key(tenant, _KEY_PREFIX + key)
+        return await self._commands.held_key(tenant, own_key(key))
 
     async def claim_key(self, tenant: str, key: str, claim: IdempotencyClaim) -> IdempotencyClaim:
         """The claim that holds an idempotency key for 24 h: ``claim`` or an earlier one."""
-        return await self._commands.claim_key(tenant, _KEY_PREFIX + key, claim)
+        return await self._commands.claim_key(tenant, own_key(key), claim)
 
     async def create(self, facts: JobFacts, line: bytes) -> JobRecord:
         """Write a job: blob, then record. Doing it again is harmless. Raises StoreFull."""
@@ -83,10 +83,13 @@ class JobStore:
 
     async def load(self, job_id: str) -> JobRecord | None:
         """The record as Redis has it; if it has none, as the disk has it."""
+        live = await self.live(job_id)
+        return live or await self.durable(job_id) or await self._planned(job_id)
+
+    async def live(self, job_id: str) -> JobRecord | None:
+        """The record as Redis has it; None when it has none."""
         fields = await self._commands.fields(job_id)
-        if fields:
-            return JobRecord.from_fields(fields)
-        return await self.durable(job_id) or await self._planned(job_id)
+        return JobRecord.from_fields(fields) if fields else None
 
     async def durable(self, job_id: str) -> JobRecord | None:
         """The final state on disk; None while the job has not ended."""
@@ -94,7 +97,8 @@ class JobStore:
             fields: dict[str, str] = orjson.loads(await self._blobs.read(end_blob(job_id)))
         except NotFound:
             return None
-        return JobRecord.from_fields(fields)
+        planned = await self._planned(job_id)
+        return None if planned is None else JobRecord(planned.facts, JobEnd.from_fields(fields))
 
     async def page(
         self, tenant: str, limit: int, after: str | None
@@ -105,19 +109,25 @@ class JobStore:
         return [record for record in records if record is not None], len(ids) > limit
 
     async def end(self, job_id: str, end: JobEnd) -> JobStatus | None:
-        """End the job unless it has ended; the state before, None when Redis has no record.
+        """End the job unless it has ended; the state before, None when there is no such job.
 
-        It was ended by this call exactly when the answer is QUEUED.
+        It was ended by this call exactly when the answer is QUEUED. A record that Redis has lost
+        is put back first, unless the job has ended.
         """
-        before = await self._commands.move(job_id, (JobStatus.QUEUED,), end.status, end.to_fields())
+        before = await self._move(job_id, end)
+        if not before and await self.put_back(job_id) is not None:
+            before = await self._move(job_id, end)
         return JobStatus(before) if before else None
 
-    async def save_final(self, job_id: str) -> None:
-        """Make the final state durable, and let Redis forget it after a while."""
-        fields = await self._commands.fields(job_id)
-        if fields:
-            await self._blobs.put(end_blob(job_id), orjson.dumps(fields))
-            await self._commands.expire(job_id, REMEMBERED_SECONDS)
+    async def save(self, job_id: str, end: JobEnd) -> None:
+        """Make a final state durable, and let Redis forget the job after a while."""
+        await self._blobs.put(end_blob(job_id), orjson.dumps(_fields(end)))
+        await self._commands.expire(job_id, REMEMBERED_SECONDS)
+
+    async def restore_end(self, job_id: str, end: JobEnd) -> None:
+        """Have Redis say of a job that has ended what the disk says."""
+        await self._commands.set_fields(job_id, _fields(end))
+        await self._commands.expire(job_id, REMEMBERED_SECONDS)
 
     async def line(self, record: JobRecord) -> bytes:
         """The result line. Raises NotFound when there is none."""
@@ -136,20 +146,20 @@ class JobStore:
             await self._blobs.delete(name)
         await self._commands.remove(record.id, record.facts.tenant)
 
-    async def known(self, job_id: str) -> bool:
-        """Whether Redis has the record."""
-        return await self._commands.exists(job_id)
-
     async def put_back(self, job_id: str) -> JobFacts | None:
         """Restore the record of a job that has not ended; None when it has, or is gone."""
         record = await self.durable(job_id) or await self._planned(job_id)
         if record is None:
             return None
-        await self._commands.show(job_id, record.facts.tenant)
+        facts = record.facts
+        if facts.key is not None:
+            claim = IdempotencyClaim(job_id, facts.digest)
+            await self._commands.restore_key(facts.tenant, facts.key, claim, facts.created_at)
+        await self._commands.show(job_id, facts.tenant)
         if record.end is not None:
             return None
-        await self._commands.add(job_id, record.facts.tenant, first_fields(record.facts))
-        return record.facts
+        await self._commands.add(job_id, facts.tenant, first_fields(facts))
+        return facts
 
     async def epoch(self) -> str | None:
         """Names what Redis holds of jobs; None when it lost everything."""
@@ -197,12 +207,25 @@ class JobStore:
         """Delete every job in a folder. Their ids stay in the listing and are not shown."""
         await self._blobs.delete(folder)
 
+    async def _move(self, job_id: str, end: JobEnd) -> str:
+        allowed, fields = (JobStatus.QUEUED,), end.to_fields()
+        return await self._commands.move(job_id, allowed, end.status, fields)
+
     async def _planned(self, job_id: str) -> JobRecord | None:
         try:
             blob = await self._blobs.read(job_blob(job_id))
         except NotFound:
             return None
         return JobRecord(JobFacts.from_json(facts_in(blob)))
+
+
+def own_key(key: str) -> str:
+    """An idempotency key that no batch has."""
+    return _KEY_PREFIX + key
+
+
+def _fields(end: JobEnd) -> dict[str, str]:
+    return {"status": str(end.status), **end.to_fields()}
 
 
 def _stems(names: Iterable[str], suffix: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from gateway.core.work import (
     Committed,
     FinishClaim,
     Nacked,
+    PartRef,
     RowFailure,
     RowOutcome,
     SegmentStatus,
@@ -21,6 +22,8 @@ from gateway.store.scripts import run_script
 
 _MOST_U32 = 2**32 - 1
 _MOST_COMMITTED = 512
+_KEPT_SECONDS = 30 * 86_400
+_REF = struct.Struct("<IQI")
 _CLOCK_AHEAD_MS = 300_000
 
 
@@ -162,12 +165,27 @@ class QueueSettlement:
         claim = await self._run("finish_claim", shard, owner, ttl_ms)
         if not claim:
             return None
-        segment, job, tenant, fence = claim
-        return FinishClaim(segment.decode(), job.decode(), tenant.decode(), int(fence))
+        segment, job, tenant, fence, closing, ok, bad, *tokens, ref = claim
+        return FinishClaim(
+            segment.decode(),
+            job.decode(),
+            tenant.decode(),
+            int(fence),
+            SegmentStatus(closing.decode()),
+            ok,
+            bad,
+            Usage(*tokens),
+            PartRef(*_REF.unpack(ref)) if ref else None,
+        )
 
-    async def finish_commit(self, shard: str, segment: str, fence: int) -> bool:
-        """Make a segment terminal and free its rows. False when a newer fence was given out."""
-        return bool(await self._run("finish_commit", shard, segment, fence))
+    async def finish_commit(
+        self, shard: str, segment: str, fence: int, keep_seconds: int = _KEPT_SECONDS
+    ) -> bool:
+        """Make a segment terminal and free its rows. False when a newer fence was given out.
+
+        Its record stays for ``keep_seconds``; until then it cannot be added again.
+        """
+        return bool(await self._run("finish_commit", shard, segment, fence, keep_seconds))
 
     async def forget(self, shard: str, segment: str, seconds: int) -> None:
         """Keep a terminal segment for ``seconds`` more; until then it cannot be added again."""
@@ -180,7 +198,7 @@ def _u32(values: Sequence[int]) -> bytes:
 
 def _ref(outcome: RowOutcome) -> bytes:
     ref = outcome.ref
-    return struct.pack("<IQI", ref.part, ref.offset, ref.length)
+    return _REF.pack(ref.part, ref.offset, ref.length)
 
 
 def _usage(usage: Usage) -> bytes:

@@ -37,7 +37,7 @@ async def test_a_job_past_its_deadline(plane: BatchPlane) -> None:
     assert (job["status"], job["error"]["code"]) == ("expired", "deadline_exceeded")
 
 
-@pytest.mark.parametrize("broken", ["end", "save_final"])
+@pytest.mark.parametrize("broken", ["end", "save"])
 async def test_a_crash_while_finishing(
     plane: BatchPlane, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

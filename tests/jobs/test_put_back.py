@@ -102,3 +102,24 @@ async def test_jobs_of_long_ago_are_removed(plane: BatchPlane) -> None:
         await plane.jobs.create(old, input_line(old.id, WANTED))
     await JobKeeper(plane.jobs, plane.queue, plane.clock).step()
     assert await plane.jobs.folders() == [folder_of(old.id)]
+
+
+async def test_an_end_that_a_power_loss_undid(plane: BatchPlane) -> None:
+    """A server that forgot that a job was cancelled is told of it; the job does not run."""
+    await plane.job_keeper.look()
+    job_id = (await plane.job())["id"]
+    shard = shard_of("m")
+    names = ("act", "q:a", "edf", "tn:a", *(f"{kind}:{job_id}.0" for kind in "sk"))
+    keys = (f"gw:{{{job_id}}}:job", *(f"gw:{{{shard}}}:{name}" for name in names))
+    kept = [(key, await plane.store.execute_command("DUMP", key)) for key in keys]
+    await plane.a.post(f"/v1/jobs/{job_id}/cancel")
+    await plane.finish()
+    before = await plane.get_job(job_id)
+    for key, content in kept:
+        await plane.store.execute_command("DEL", key)
+        await plane.store.execute_command("RESTORE", key, 0, content)
+    assert (await plane.get_job(job_id))["status"] == "queued"
+    plane.job_keeper._losses._seen = (await plane.jobs.epoch(), "another server")
+    await plane.job_keeper.look()
+    assert await plane.get_job(job_id) == before
+    assert await plane.run(9) == 0
