@@ -122,7 +122,11 @@ async def _serve(plan: _Plan, listener: socket.socket, watch_queue: Watch) -> No
             plan.settings, plan.policy, plan.redis_url, plan.key, plan.clock
         )
         ending.push_async_callback(gateway.aclose)
-        server = GatewayServer(gateway.app, log_level=plan.settings.log_level)
+        server = GatewayServer(
+            gateway.app,
+            log_level=plan.settings.log_level,
+            receive_seconds=plan.settings.receive_seconds,
+        )
         _handle_signals(stop, server)
         _quiet_garbage_collector()
         watching = [

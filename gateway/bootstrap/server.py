@@ -6,6 +6,7 @@ from typing import Any
 
 import uvicorn
 
+from gateway.bootstrap.protocol import limited
 from gateway.core.clock import Clock
 
 _LOOK_EVERY = 0.05
@@ -13,14 +14,17 @@ _CLOSE_SECONDS = 2
 
 
 class GatewayServer(uvicorn.Server):
-    """Leaves signals to the caller; ``finish`` ends it after its calls."""
+    """Leaves signals to the caller; ``finish`` ends it after its calls.
 
-    def __init__(self, app: Any, *, log_level: str) -> None:
+    ``receive_seconds`` bound a request's head, and each pause in its body.
+    """
+
+    def __init__(self, app: Any, *, log_level: str, receive_seconds: float = 30.0) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
                 loop="none",
-                http="httptools",
+                http=limited(receive_seconds),
                 ws="none",
                 lifespan="off",
                 log_level="warning" if log_level == "info" else log_level,

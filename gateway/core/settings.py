@@ -50,6 +50,9 @@ class Settings(BaseSettings):
     grace_seconds: float = Field(
         default=30.0, ge=0, description="time running calls get to finish after SIGTERM"
     )
+    receive_seconds: float = Field(
+        default=30.0, gt=0, description="time for a request's head, and for each pause in its body"
+    )
     max_body_bytes: int = Field(
         default=32 * 2**20, ge=1024, description="largest JSON request body"
     )

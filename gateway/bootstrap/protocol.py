@@ -1,0 +1,183 @@
+"""uvicorn's HTTP/1.1 with limits: how long a request's head may be, and how long it may take.
+
+What a connection sends is parsed before anybody is known to be behind it, so what is kept of it
+and the time given to it are bounded here. An upgrade that is asked for is not made, and its
+request is served as any other: clients offer HTTP/2 in this way by default.
+"""
+
+import asyncio
+from enum import Enum, auto
+from typing import ClassVar
+
+import httptools
+import orjson
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from gateway.schemas.errors import error_body
+
+_LONGEST_HEAD = 64 * 1024
+_UPGRADE = frozenset({b"upgrade", b"http2-settings"})
+_MESSAGES = {
+    400: "The request is not valid HTTP.",
+    408: "The request did not come within the time for it.",
+    414: f"The request URL is longer than {_LONGEST_HEAD} bytes.",
+    431: f"The request's head is longer than {_LONGEST_HEAD} bytes.",
+}
+
+
+class _Stage(Enum):
+    """What a connection waits for: its first bytes, more of a head or a body, another request."""
+
+    START = auto()
+    HEAD = auto()
+    BODY = auto()
+    IDLE = auto()
+
+
+class GatewayProtocol(HttpToolsProtocol):
+    """One connection. A subclass of ``limited`` sets ``receive_seconds``."""
+
+    receive_seconds: ClassVar[float]
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the first request, not for ever."""
+        super().connection_made(transport)
+        self._stage = _Stage.START
+        self._since = self.loop.time()
+        self._fed = self._loose = 0
+        self._moved = self._upgrade = False
+        self._refusal = 400
+        self._timer = self.loop.call_later(self.receive_seconds, self._look)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing more to watch."""
+        self._timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes as they come. What does not end a part of a request adds up, and is bounded.
+
+        The parser keeps an unfinished header and joins it anew with each piece.
+        """
+        self._unset_keepalive_if_required()
+        if self.transport.is_closing():
+            return
+        self._moved = False
+        self._fed = self._loose + len(data)
+        try:
+            self._feed(data)
+        except httptools.HttpParserError:
+            self._refuse(self._refusal)
+            return
+        if self._moved:
+            self._loose = 0
+            return
+        if self._stage is _Stage.IDLE:
+            self._stage, self._since = _Stage.START, self.loop.time()
+        self._loose += len(data)
+        if self._loose > _LONGEST_HEAD:
+            self._refuse(self._too_long())
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        super().on_message_begin()
+        self._moved = True
+        self._stage = _Stage.HEAD
+        self._since = self.loop.time()
+
+    def on_headers_complete(self) -> None:
+        """The head is there: the call begins, unless the parser is about to leave its body out."""
+        if self._fed > _LONGEST_HEAD:
+            self._measure()
+        self._stage = _Stage.BODY
+        self._since = self.loop.time()
+        self._upgrade = self.parser.should_upgrade()
+        if not self._upgrade:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body."""
+        self._moved = True
+        self._since = self.loop.time()
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request is whole."""
+        if self._upgrade:
+            return
+        self._moved = True
+        self._stage = _Stage.IDLE
+        super().on_message_complete()
+
+    def _feed(self, data: bytes) -> None:
+        while True:
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as stopped:
+                data = data[stopped.args[0] :]
+                head = self._plain_head()
+                self.parser = httptools.HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+                self.parser.feed_data(head)
+            else:
+                return
+
+    def _plain_head(self) -> bytes:
+        """The head once more without the wish for another protocol."""
+        method = self.parser.get_method()
+        if method == b"CONNECT":
+            raise httptools.HttpParserError
+        lines = [b"%b %b HTTP/%b" % (method, self.url, self.parser.get_http_version().encode())]
+        for name, value in self.headers:
+            if name in _UPGRADE:
+                continue
+            kept = value
+            if name == b"connection":
+                tokens = [token.strip() for token in value.split(b",")]
+                kept = b", ".join(t for t in tokens if t.lower() not in _UPGRADE)
+            lines.append(b"%b: %b" % (name, kept))
+        return b"\r\n".join([*lines, b"", b""])
+
+    def _measure(self) -> None:
+        """Raise when the head that is complete is too long."""
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        if size > _LONGEST_HEAD:
+            self._refusal = self._too_long()
+            raise ValueError(_MESSAGES[self._refusal])
+
+    def _too_long(self) -> int:
+        return 414 if self._stage is _Stage.HEAD and len(self.url) > _LONGEST_HEAD else 431
+
+    def _look(self) -> None:
+        """Now and then: end a connection whose request has stopped coming."""
+        now = self.loop.time()
+        if self._stage is _Stage.IDLE or self.flow.read_paused:
+            self._since = now
+        left = self._since + self.receive_seconds - now
+        answered = self._stage is _Stage.BODY and self.cycle.response_complete
+        if left > 0:
+            self._timer = self.loop.call_later(left, self._look)
+        elif self._stage is _Stage.START or answered:
+            self.transport.close()
+        else:
+            self._refuse(408)
+
+    def _refuse(self, status: int) -> None:
+        """Answer what cannot be served, unless an answer is under way, and close."""
+        cycle = self.cycle
+        idle = cycle is None or cycle.response_complete
+        if not self.transport.is_closing() and (
+            idle or (cycle.more_body and not cycle.response_started)
+        ):
+            body = orjson.dumps(error_body(_MESSAGES[status], "invalid_request_error"))
+            head = b"%bcontent-type: application/json\r\ncontent-length: %d\r\n" % (
+                STATUS_LINE[status],
+                len(body),
+            )
+            self.transport.write(b"%bconnection: close\r\n\r\n%b" % (head, body))
+        self.transport.close()
+
+
+def limited(receive_seconds: float) -> type[GatewayProtocol]:
+    """The protocol with ``receive_seconds`` for a head, and for each pause in a body."""
+    return type("LimitedProtocol", (GatewayProtocol,), {"receive_seconds": receive_seconds})
