@@ -21,7 +21,8 @@ _CACHED_BYTES = 64 * 2**20
 class BatchRow:
     """One request. ``index`` is its place in the segment; ``body`` is its JSON as UTF-8.
 
-    ``fault`` says why its line cannot be used; then nothing but ``index`` is sure to be there.
+    ``tokens`` is the estimate of its prompt and answer. ``fault`` says why its line cannot be used;
+    then nothing but ``index`` is sure to be there.
     """
 
     index: int
@@ -29,6 +30,7 @@ class BatchRow:
     method: str
     url: str
     body: bytes
+    tokens: int = 1
     fault: str | None = None
 
 
@@ -53,15 +55,17 @@ class RowSource:
         if source == index:
             return await self._job(source, indices)
         table = await self._index(index)
-        ranges = [ROW.unpack_from(table, place * ROW.size)[:2] for place in indices]
-        lines = await self._blobs.read_ranges(source, ranges)
-        return await asyncio.to_thread(_parsed, indices, lines)
+        places = [ROW.unpack_from(table, place * ROW.size) for place in indices]
+        lines = await self._blobs.read_ranges(source, [place[:2] for place in places])
+        tokens = [place[2] for place in places]
+        return await asyncio.to_thread(_parsed, indices, lines, tokens)
 
     async def _job(self, name: str, indices: Sequence[int]) -> list[BatchRow]:
         """Of a blob that holds index and line together; it is read once and not remembered."""
         blob = await self._blobs.read(name)
-        ranges = [ROW.unpack_from(blob, place * ROW.size)[:2] for place in indices]
-        return _parsed(indices, [blob[at : at + length] for at, length in ranges])
+        places = [ROW.unpack_from(blob, place * ROW.size) for place in indices]
+        lines = [blob[at : at + length] for at, length, *_ in places]
+        return _parsed(indices, lines, [place[2] for place in places])
 
     async def _index(self, name: str) -> bytes:
         if name not in self._indexes:
@@ -79,18 +83,21 @@ def _refs_of(segment: str) -> tuple[str, str]:
     return input_name(job), index_name(segment)
 
 
-def _parsed(indices: Sequence[int], lines: Sequence[bytes]) -> list[BatchRow]:
-    return [_row(index, line) for index, line in zip(indices, lines, strict=True)]
+def _parsed(
+    indices: Sequence[int], lines: Sequence[bytes], tokens: Sequence[int]
+) -> list[BatchRow]:
+    return [_row(*place) for place in zip(indices, lines, tokens, strict=True)]
 
 
-def _row(index: int, line: bytes) -> BatchRow:
+def _row(index: int, line: bytes, tokens: int) -> BatchRow:
     """The row on ``line``. A line that cannot be used is the fault of its own row alone."""
     try:
         request = orjson.loads(line)
         body = orjson.dumps(request["body"])
-        return BatchRow(index, request["custom_id"], request["method"], request["url"], body)
+        named = request["custom_id"], request["method"], request["url"]
+        return BatchRow(index, *named, body, tokens)
     except orjson.JSONEncodeError:
         fault = "The line is nested too deeply."
     except (orjson.JSONDecodeError, LookupError, TypeError):
         fault = "The line is not a request."
-    return BatchRow(index, custom_id_in(line), "", "", b"", fault)
+    return BatchRow(index, custom_id_in(line), "", "", b"", fault=fault)

@@ -5,7 +5,6 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable
 
 import uvloop
 
@@ -20,14 +19,13 @@ from gateway.batches.rows import RowSource
 from gateway.bootstrap.announce import announced
 from gateway.bootstrap.local import parse_addresses, with_addresses
 from gateway.bootstrap.observers import Observers
+from gateway.bootstrap.pools import target_lanes, target_pools
 from gateway.bootstrap.store_url import store_url
 from gateway.core.clock import Clock, SystemClock
 from gateway.core.ids import new_id
 from gateway.core.settings import Settings
-from gateway.dispatch.gate import Gate
 from gateway.dispatch.held import Holdings
 from gateway.dispatch.loop import Dispatcher, LeaseLimits
-from gateway.dispatch.pacing import FixedWindow
 from gateway.dispatch.pool import Pool
 from gateway.dispatch.process import Runs, run_until
 from gateway.dispatch.reaper import Reaper
@@ -53,7 +51,6 @@ from gateway.store.deliveries import Deliveries
 from gateway.store.files import FileStore
 from gateway.store.job_commands import JobCommands
 from gateway.store.jobs import LISTING, JobStore
-from gateway.store.keys import shard_of
 from gateway.store.parts import PartFiles
 from gateway.store.queue import QueueClient, RetryRule
 from gateway.store.usage import UsageTotals
@@ -64,7 +61,6 @@ log = logging.getLogger(__name__)
 _CLOSE_SECONDS = 1.0
 _HOUR_SECONDS = 3600.0
 _DAY_SECONDS = 86_400.0
-_GATE_BASE = 0.1
 
 
 def run_dispatch(settings: Settings, local: list[str]) -> None:
@@ -112,12 +108,13 @@ class _Process:
         retry = _retry(settings)
         job_done = asyncio.Event()
         settler = Settler(queue, self._parts, holdings, retry, clock, job_done)
-        caller = RowCaller(Router(policy), self._registry, clock)
+        caller = RowCaller(Router(policy), self._registry)
         self._observers = Observers(settings, policy)
         runner = RowRunner(caller, JournalLedger(journal, self._observers.each), clock)
-        pools = _pools(
+        pools = target_pools(
             policy,
-            lambda size: Pool(FixedWindow(size), _gate(settings, clock), runner, settler, holdings),
+            target_lanes(settings, policy, clock),
+            lambda lanes: Pool(lanes, runner, settler, holdings, settings.retry_base_seconds),
         )
         limits = _limits(settings, policy)
         self.dispatcher = Dispatcher(queue, source, holdings, settler, pools, limits)
@@ -140,21 +137,6 @@ class _Process:
         await self._observers.aclose()
         self._parts.close()
         await self._redis.aclose()
-
-
-def _pools(policy: Policy, make: Callable[[int], Pool]) -> dict[str, Pool]:
-    """A pool per target; each model's rows go to the pool of the first target serving it."""
-    pools: dict[str, Pool] = {}
-    by_shard: dict[str, Pool] = {}
-    for model, names in policy.models().items():
-        able = [n for n in names if policy.targets[n].lanes.batch.max_in_flight > 0]
-        if not able:
-            continue
-        first = able[0]
-        if first not in pools:
-            pools[first] = make(policy.targets[first].lanes.batch.max_in_flight)
-        by_shard[shard_of(model)] = pools[first]
-    return by_shard
 
 
 def _batch_loops(
@@ -228,8 +210,3 @@ def _retry(settings: Settings) -> RetryRule:
         int(1000 * settings.retry_base_seconds),
         int(1000 * settings.retry_cap_seconds),
     )
-
-
-def _gate(settings: Settings, clock: Clock) -> Gate:
-    base = min(_GATE_BASE, settings.retry_base_seconds)
-    return Gate(clock, base=base, patience=settings.retry_cap_seconds)

@@ -46,6 +46,8 @@ succeed later. HTTP status codes are known to ``gateway.api.errors`` alone.
 from pathlib import Path
 from typing import ClassVar
 
+from gateway.core.rates import Told
+
 
 class HeadwayError(Exception):
     """Root. ``message`` is safe to show to the caller: no secret, address or prompt in it."""
@@ -221,11 +223,10 @@ class ClientGone(HeadwayError):
     code = "client_disconnected"
 
 
-class UpstreamError(HeadwayError):
+class UpstreamError(Told, HeadwayError):
     """A target failed us.
 
-    ``target`` is its policy name; ``status`` its HTTP status when there was one; ``body`` its
-    answer as received (for error lines and rewriting, never for logs); ``retry_after`` seconds.
+    ``target`` is its policy name, ``body`` its answer (never for logs), ``retry_after`` in seconds.
     """
 
     retryable = True

@@ -79,6 +79,11 @@ class Settings(BaseSettings):
     row_attempts: int = Field(
         default=5, ge=1, description="error tries of a batch row before it ends in the error file"
     )
+    rate_minute_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        description="length of a minute in the rate limits of targets; tests shorten it",
+    )
     reap_interval_seconds: float = Field(
         default=1.0, gt=0, description="how often a dispatcher looks for expired leases"
     )

@@ -15,10 +15,14 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamCall:
-    """One attempt: ``path`` is below the target's base URL, ``body`` is sent as it is."""
+    """One attempt: ``path`` is below the target's base URL, ``body`` is sent as it is.
+
+    ``key`` is the place of the credential to use among those of the target.
+    """
 
     path: str
     body: bytes
     request_id: str
     stream: bool = False
     timeouts: Timeouts = field(default_factory=Timeouts)
+    key: int = 0

@@ -1,9 +1,9 @@
-"""Whether a target takes connections, as its rows find out.
+"""Whether a target works, as its rows find out.
 
-A target that refuses connections is asked again by one row at a time, at growing intervals, and
-the refusals charge no try: a restart that takes a while must not use up the tries of every row. An
-outage longer than ``patience`` is no restart any more; then rows go out as usual and each refusal
-counts.
+A target that refuses connections, or that fails row after row, is asked again by one row at a
+time, at growing intervals, and those failures charge no try: a restart or an outage that takes a
+while must not use up the tries of every row. An outage longer than ``patience`` is no restart any
+more; then rows go out as usual and each failure counts, unless they have somewhere else to go.
 """
 
 import math
@@ -12,6 +12,7 @@ from gateway.core.clock import Clock
 from gateway.dispatch.witness import GRACE
 
 _LONGEST_PAUSE = 2.0
+_ROWS_IN_A_ROW = 3
 
 
 class Gate:
@@ -20,18 +21,32 @@ class Gate:
     def __init__(self, clock: Clock, *, base: float, patience: float) -> None:
         self._clock = clock
         self._base = base
-        self._patience = patience
+        self.patience = patience
         self._since: float | None = None
         self._pause = base
         self._next = 0.0
         self._held_until = 0.0
+        self._failed: set[object] = set()
+        self._crashed = False
+        self.outages = 0
 
-    def places(self) -> float:
-        """Rows that may be sent now: no limit, or one to ask again, or none."""
+    @property
+    def healthy(self) -> bool:
+        """Whether rows flow as usual."""
+        return self._since is None and not self._crashed
+
+    def places(self, *, elsewhere: bool = False) -> float:
+        """Rows that may be sent now: no limit, or one to ask again, or none.
+
+        ``elsewhere``: the rows have another target, so there is never a reason to lose patience.
+        """
+        if self.healthy and not self._held_until:
+            return math.inf
         now = self._clock.monotonic()
         if now < self._held_until:
             return 0
-        if self._since is None or now - self._since >= self._patience:
+        lasted = math.inf if self._since is None else now - self._since
+        if self.healthy or (lasted >= self.patience and not elsewhere):
             return math.inf
         return 1 if now >= self._next else 0
 
@@ -41,19 +56,25 @@ class Gate:
 
     def asking(self) -> None:
         """A row goes out; the next one waits for its answer or for the pause to pass."""
-        if self._since is not None:
+        if not self.healthy:
             self._next = self._clock.monotonic() + self._pause
             self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
     def answered(self) -> None:
-        """The target is there: it answered."""
+        """The target works: it answered."""
         self._since = None
         self._pause = self._base
         self._held_until = 0.0
+        self._failed.clear()
+        self._crashed = False
 
     def lost(self) -> None:
         """A connection was lost: until the verdict nothing is sent to what may be dying."""
         self._held_until = self._clock.monotonic() + GRACE
+
+    def crashed(self) -> None:
+        """The target died under a row: until it answers, rows prefer another one if they can."""
+        self._crashed = True
 
     def refused(self) -> bool:
         """A connection was refused. True: the outage is so long that the row's try counts."""
@@ -61,4 +82,18 @@ class Gate:
         if self._since is None:
             self._since = now
             self._next = now + self._pause
-        return now - self._since >= self._patience
+            self.outages += 1
+        return now - self._since >= self.patience
+
+    def failed(self, row: object) -> bool:
+        """``row`` failed at the target's fault. True: its try counts.
+
+        One row may be at fault itself; when three different ones failed and none was answered
+        between, it is the target.
+        """
+        self._held_until = 0.0
+        if self._since is None:
+            self._failed.add(row)
+            if len(self._failed) < _ROWS_IN_A_ROW:
+                return True
+        return self.refused()

@@ -14,7 +14,9 @@ from gateway.dispatch.witness import Attempt
 class HeldRow:
     """One leased row: waiting, running (``task``), or ended with its result on the way.
 
-    ``attempt`` is its latest call; ``dropped`` says that the row must not go on.
+    ``attempt`` is its latest call; ``dropped`` says that the row must not go on. ``barred`` are the
+    targets that failed it, each with the number of its outages then; ``throttles`` counts refusals
+    while others were taken, as last ``heard``.
     """
 
     lease: "HeldLease"
@@ -25,6 +27,14 @@ class HeldRow:
     ended: bool = False
     attempt: Attempt = field(default_factory=Attempt)
     dropped: bool = False
+    barred: dict[str, int] | None = None
+    throttles: int = 0
+    heard: tuple[str, int] | None = None
+
+    @property
+    def name(self) -> tuple[str, int]:
+        """Segment and index: the same in every lease."""
+        return self.run.segment, self.row.index
 
 
 @dataclass(slots=True, eq=False)

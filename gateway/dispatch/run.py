@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gateway.batches.lines import MESSAGES, http_error_line, success_line, transport_error_line
@@ -19,19 +18,22 @@ from gateway.core.errors import (
 )
 from gateway.core.ids import new_id
 from gateway.core.lanes import Lane
+from gateway.core.rates import Rates
 from gateway.core.usage import Usage
 from gateway.core.work import RowFailure, TryKind
 from gateway.dispatch.held import HeldRow
 from gateway.dispatch.witness import Sign
 from gateway.metering.ledger import Ledger
 from gateway.metering.record import Attempt, CallIntent, CallOutcome, CallStatus
-from gateway.routing.offline import RowAnswer, RowCaller
+from gateway.providers.failures import QUOTA
+from gateway.routing.offline import RowAnswer, RowCaller, RowPlace
 
 log = logging.getLogger(__name__)
 
 _RETRIED_STATUS = frozenset({408, 409})
 _CLIENT_GONE = 499
 _NOT_FOUND = 404
+_TOO_MANY = 429
 _BROKEN = 500
 _BAD_GATEWAY = 502
 _UNKNOWN = Usage(estimated=True)
@@ -49,11 +51,21 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The row waits for another try; ``last_line`` is its line when there is none left."""
+    """The row waits for another try; ``last_line`` is its line when there is none left.
+
+    ``told`` are the seconds to wait that the target named, ``rates`` the limits it told of.
+    """
 
     failure: RowFailure
     last_line: bytes
     sign: Sign
+    told: float | None = None
+    rates: Rates | None = None
+
+
+def given_up(failed: Failed) -> Finished:
+    """The row ends with what it has: its last line."""
+    return Finished(failed.last_line, Usage(), ok=False, sign=failed.sign)
 
 
 def as_crash(held: HeldRow, failed: Failed) -> Failed:
@@ -72,8 +84,8 @@ class RowRunner:
         self._ledger = ledger
         self._clock = clock
 
-    async def run(self, held: HeldRow, on_first_token: Callable[[], None]) -> Finished | Failed:
-        """One attempt. Every outcome but cancellation is returned, none is raised.
+    async def run(self, held: HeldRow, at: RowPlace) -> Finished | Failed:
+        """One attempt there. Every outcome but cancellation is returned, none is raised.
 
         A row whose line cannot be used ends here.
         """
@@ -83,7 +95,7 @@ class RowRunner:
         record = self._ledger.open(self._intent(held, request_id))
         try:
             answer = await self._caller.call(
-                held.run.model, held.run.endpoint, held.source.body, request_id, on_first_token
+                held.run.model, held.run.endpoint, held.source.body, request_id, at
             )
             finished = _finished(held, answer, request_id)
         except asyncio.CancelledError:
@@ -149,21 +161,26 @@ def _finished(held: HeldRow, answer: RowAnswer, request_id: str) -> Finished:
 
 def _failed(held: HeldRow, error: UpstreamError, request_id: str) -> Finished | Failed:
     line = _error_line(held, error, request_id)
-    rejected = isinstance(error, UpstreamRejected) and error.status not in _RETRIED_STATUS
-    if rejected or isinstance(error, UpstreamCredential):
+    if isinstance(error, UpstreamRejected) and error.status not in _RETRIED_STATUS:
         return Finished(line, Usage(), ok=False)
     kind = TryKind.THROTTLE if isinstance(error, UpstreamThrottled) else TryKind.ERROR
     wait = int(1000 * (error.retry_after or 0))
     failure = RowFailure(held.row.index, kind, error.code or "upstream_error", wait)
-    return Failed(failure, line, _sign(error))
+    return Failed(failure, line, _sign(error), error.retry_after, error.rates)
 
 
 def _sign(error: UpstreamError) -> Sign:
+    if isinstance(error, UpstreamCredential) or error.code == QUOTA:
+        return Sign.REJECTED
+    if isinstance(error, UpstreamThrottled):
+        # A 503 that names no time is an outage like any other.
+        told = error.retry_after is not None or error.status == _TOO_MANY
+        return Sign.THROTTLED if told else Sign.FAILED
     if isinstance(error, UpstreamRefused):
         return Sign.REFUSED
     if isinstance(error, OutcomeUnknown | StreamInterrupted):
         return Sign.LOST
-    return Sign.ANSWERED
+    return Sign.FAILED
 
 
 def _refused(held: HeldRow, error: ClientError) -> Finished:
@@ -188,4 +205,5 @@ def _error_line(held: HeldRow, error: UpstreamError, request_id: str) -> bytes:
     if error.status is None or isinstance(error, UpstreamCredential):
         code = error.code or "upstream_error"
         return transport_error_line(held.source.custom_id, code, error.message)
-    return http_error_line(held.source.custom_id, error.status, request_id, error.body)
+    body = error.text.encode() or error.body
+    return http_error_line(held.source.custom_id, error.status, request_id, body)

@@ -14,10 +14,9 @@ from typing import TypeVar
 
 from gateway.core.clock import Clock
 from gateway.core.errors import Unavailable
-from gateway.core.usage import Usage
 from gateway.core.work import RowOutcome
 from gateway.dispatch.held import HeldRow, Holdings
-from gateway.dispatch.run import Failed, Finished
+from gateway.dispatch.run import Failed, Finished, given_up
 from gateway.dispatch.speed import Speed
 from gateway.metering.hours import hour_of
 from gateway.store.job_files import is_job
@@ -203,7 +202,7 @@ def _line(item: Settlement, hour: str) -> tuple[PartNote, bytes]:
 
 def _given_up(item: Settlement) -> Settlement:
     assert isinstance(item.result, Failed)
-    result = Finished(item.result.last_line, Usage(), ok=False)
+    result = given_up(item.result)
     return Settlement(
         item.shard, item.lease_id, item.segment, item.job, item.index, result, item.held
     )

@@ -18,9 +18,16 @@ class Sign(Enum):
     """What the end of an attempt says about the target."""
 
     ANSWERED = auto()
+    THROTTLED = auto()
+    FAILED = auto()
+    REJECTED = auto()
     REFUSED = auto()
     LOST = auto()
     STOPPED = auto()
+
+
+#: Signs of a process that lives; REJECTED says that it does not accept our credential.
+ALIVE = frozenset({Sign.ANSWERED, Sign.THROTTLED, Sign.FAILED, Sign.REJECTED})
 
 
 @dataclass(slots=True, eq=False)
@@ -34,4 +41,4 @@ async def crashed(beside: Iterable[Attempt]) -> bool:
     """Whether the target died, judged by the attempts ``beside`` a quarter of a second later."""
     attempts = tuple(beside)
     await asyncio.sleep(GRACE)
-    return not any(attempt.sign in {None, Sign.ANSWERED} for attempt in attempts)
+    return not any(attempt.sign is None or attempt.sign in ALIVE for attempt in attempts)

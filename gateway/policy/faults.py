@@ -23,8 +23,13 @@ RENAMED: Mapping[str, str] = {
     "model_list": "targets",
     "queue_size": "max_queue",
     "queue_timeout": "max_wait",
+    "rate_limits": "limits",
+    "requests_per_min": "requests_per_minute",
     "retries": "attempts",
+    "rpm": "requests_per_minute",
     "token": "api_key",
+    "tokens_per_min": "tokens_per_minute",
+    "tpm": "tokens_per_minute",
     "upstreams": "targets",
     "url": "base_url",
 }

@@ -105,17 +105,27 @@ class WorkerPolicy(PolicyModel):
     threads: int | None = Field(default=None, ge=1)
 
 
+class RateLimits(PolicyModel):
+    """What the provider allows, for each of our keys there. Unset: found out while batches run."""
+
+    requests_per_minute: float | None = Field(default=None, ge=1)
+    tokens_per_minute: float | None = Field(default=None, ge=1)
+
+
 class TargetPolicy(PolicyModel):
     """One model server or provider.
 
     ``kind: local`` is the bundled worker, started and supervised by ``headway serve``; every other
     kind needs ``base_url`` (ending in ``/v1`` as the vendor writes it). ``models`` is a list, or a
-    mapping from the public name to the name the target knows.
+    mapping from the public name to the name the target knows. Of several ``api_keys`` batch rows
+    use the next one when a key is refused or throttled; other calls use the first.
     """
 
     kind: Literal["openai", "vllm", "sglang", "local"] = "openai"
     base_url: str | None = None
     api_key: SecretStr | None = None
+    api_keys: tuple[SecretStr, ...] = ()
+    limits: RateLimits = RateLimits()
     models: dict[str, str] = Field(min_length=1)
     lanes: Lanes = Lanes()
     timeouts: TimeoutPolicy = TimeoutPolicy()
@@ -135,6 +145,12 @@ class TargetPolicy(PolicyModel):
     def _has_an_address(self) -> "TargetPolicy":
         if self.kind != "local" and not self.base_url:
             raise ValueError("base_url is missing")
+        return self
+
+    @model_validator(mode="after")
+    def _one_way_to_give_keys(self) -> "TargetPolicy":
+        if self.api_key is not None and self.api_keys:
+            raise ValueError("give api_key or api_keys, not both")
         return self
 
     @property

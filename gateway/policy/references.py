@@ -40,6 +40,9 @@ def bad_references(policy: Policy) -> Iterator[Fault]:
 def _secrets(values: Any) -> Iterator[tuple[Place, Any]]:
     for name, target in _members(values, "targets"):
         yield from _given(("targets", name), target, "api_key")
+        keys = target.get("api_keys") if isinstance(target, dict) else None
+        for number, value in enumerate(keys if isinstance(keys, list) else ()):
+            yield ("targets", name, "api_keys", number), value
         for header, value in _members(target, "headers"):
             yield ("targets", name, "headers", header), value
     for name, key in _members(values, "keys"):

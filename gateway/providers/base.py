@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from typing import Protocol
 
+from gateway.core.rates import Rates
 from gateway.core.targets import UpstreamCall
 
 
@@ -12,6 +13,10 @@ class Reply(Protocol):
     status: int
     headers: Mapping[str, str]
     body: AsyncIterator[bytes]
+
+    @property
+    def rates(self) -> Rates | None:
+        """The limits that the answer tells of."""
 
     async def read(self) -> bytes:
         """The whole body. Raises as iterating ``body`` does."""

@@ -1,6 +1,7 @@
 """What an answer of a target that is no success means, and what of it may be shown to a caller."""
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -25,6 +26,8 @@ _CREDENTIAL = frozenset({401, 402, 403})
 _THROTTLED = frozenset({429, 503})
 _OWN_TYPES = {429: "rate_limit_error"}
 _LONGEST_MESSAGE = 2000
+_LONGEST_TEXT = 1024
+_ADDRESS = re.compile(r"(?:https?://[^\s\"'<>]+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b)")
 #: Codes of error events inside a 200 answer whose HTTP status is known.
 _STATUS_OF_CODE = {
     QUOTA: 429,
@@ -75,7 +78,19 @@ def failure(
         return UpstreamCredential(
             "The target did not accept the gateway's credential.", target=target, status=status
         )
-    return _classified(target, status, _error_object(body), scrub, wait)
+    error = _classified(target, status, _error_object(body), scrub, wait)
+    error.text = _plain_text(body, scrub)
+    return error
+
+
+def _plain_text(body: bytes, scrub: Scrubber) -> str:
+    """What an answer that is no JSON says, without secrets and addresses; at most 1 kB."""
+    try:
+        orjson.loads(body)
+    except orjson.JSONDecodeError:
+        text = _ADDRESS.sub("***", scrub.clean(body.decode("utf-8", "replace").strip()))
+        return text.encode()[:_LONGEST_TEXT].decode("utf-8", "ignore")
+    return ""
 
 
 def stream_failure(target: str, error: Any, scrub: Scrubber) -> UpstreamError:

@@ -2,18 +2,20 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 import httpx
 
 import gateway
 from gateway.core.clock import Clock
 from gateway.core.errors import UpstreamError
+from gateway.core.rates import Rates
 from gateway.core.targets import UpstreamCall
 from gateway.providers import transport as wire
 from gateway.providers.base import Reply
 from gateway.providers.failures import Scrubber, failure
 from gateway.providers.limits import AttemptLimits
+from gateway.providers.rates import rates_of
 
 _FIRST_FAILURE = 300
 _LONGEST_ERROR = 256 * 1024
@@ -33,12 +35,15 @@ class OpenAITarget:
         base_url: str,
         clock: Clock,
         *,
-        api_key: str | None = None,
+        api_keys: Sequence[str] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         extra = dict(headers or {})
-        self.scrub = Scrubber.of(base_url, api_key, *extra.values())
+        self.scrub = Scrubber.of(base_url, *api_keys, *extra.values())
+        # One key goes with every request; of several, each request carries its own.
+        alone = api_keys[0] if len(api_keys) == 1 else None
+        self._bearers = [f"Bearer {key}".encode() for key in api_keys] if not alone else []
         self._base = httpx.URL(base_url)
         self._clock = clock
         self._urls: dict[str, httpx.URL] = {}
@@ -48,7 +53,7 @@ class OpenAITarget:
                 "Accept": "*/*",
                 "Accept-Encoding": "identity",
                 "User-Agent": f"headway/{gateway.__version__}",
-                **({"Authorization": f"Bearer {api_key}"} if api_key else {}),
+                **({"Authorization": f"Bearer {alone}"} if alone else {}),
                 **extra,
             }
         )
@@ -64,7 +69,7 @@ class OpenAITarget:
         except BaseException:
             limits.close()
             raise
-        reply = HttpReply(self.name, answer, limits, call)
+        reply = HttpReply(self.name, answer, limits, call, self._clock)
         if answer.status_code >= _FIRST_FAILURE:
             raise await self._failure(reply)
         return reply
@@ -99,7 +104,8 @@ class OpenAITarget:
         if url is None:
             path = self._base.path.rstrip("/") + call.path
             url = self._urls.setdefault(call.path, self._base.copy_with(path=path))
-        return wire.PreparedRequest(url, call.request_id, call.body, call.timeouts.connect)
+        bearer = self._bearers[call.key] if self._bearers else None
+        return wire.PreparedRequest(url, call.request_id, call.body, call.timeouts.connect, bearer)
 
     async def _failure(self, reply: "HttpReply") -> UpstreamError:
         """Read a refused answer to its end, as far as it is short and whole, and classify it."""
@@ -113,16 +119,23 @@ class OpenAITarget:
             body.clear()
         finally:
             await reply.aclose()
-        return failure(
+        error = failure(
             self.name, reply.status, reply.headers, bytes(body), self.scrub, self._clock.now
         )
+        error.rates = reply.rates
+        return error
 
 
 class HttpReply:
     """A successful answer, as ``Reply`` promises."""
 
     def __init__(
-        self, target: str, answer: httpx.Response, limits: AttemptLimits, call: UpstreamCall
+        self,
+        target: str,
+        answer: httpx.Response,
+        limits: AttemptLimits,
+        call: UpstreamCall,
+        clock: Clock,
     ) -> None:
         self.status = answer.status_code
         self.headers: Mapping[str, str] = answer.headers
@@ -130,7 +143,13 @@ class HttpReply:
         self._answer = answer
         self._limits = limits
         self._call = call
+        self._clock = clock
         self.body: AsyncIterator[bytes] = self._pieces()
+
+    @property
+    def rates(self) -> Rates | None:
+        """The limits that the answer tells of."""
+        return rates_of(self._answer.headers.raw, self._clock.now)
 
     async def read(self) -> bytes:
         """The whole body."""

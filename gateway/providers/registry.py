@@ -25,6 +25,10 @@ class TargetSettings(Protocol):
         """Our key there."""
 
     @property
+    def api_keys(self) -> tuple[SecretStr, ...]:
+        """Several keys of ours there, in the order of use."""
+
+    @property
     def headers(self) -> Mapping[str, SecretStr]:
         """More headers of each call."""
 
@@ -65,10 +69,11 @@ class Registry:
 def _target(name: str, policy: TargetSettings, clock: Clock) -> OpenAITarget:
     if not policy.base_url:
         raise ConfigError(f"target {name}: base_url is missing")
+    keys = policy.api_keys or ((policy.api_key,) if policy.api_key else ())
     return OpenAITarget(
         name,
         policy.base_url,
         clock,
-        api_key=policy.api_key.get_secret_value() if policy.api_key else None,
+        api_keys=[key.get_secret_value() for key in keys],
         headers={key: value.get_secret_value() for key, value in policy.headers.items()},
     )

@@ -54,10 +54,18 @@ class PreparedRequest(httpx.Request):
     target's headers, and length and host are the client library's to write.
     """
 
-    def __init__(self, url: httpx.URL, request_id: str, body: bytes, connect: float) -> None:
+    def __init__(
+        self,
+        url: httpx.URL,
+        request_id: str,
+        body: bytes,
+        connect: float,
+        bearer: bytes | None = None,
+    ) -> None:
         self.method = "POST"
         self.url = url
-        self.headers = httpx.Headers([(b"X-Request-Id", request_id.encode())])
+        own = [(b"X-Request-Id", request_id.encode())]
+        self.headers = httpx.Headers(own if not bearer else [*own, (b"Authorization", bearer)])
         self.extensions = {"timeout": {"connect": connect}}
         self.stream = httpx.ByteStream(body)
         self._content = body

@@ -1,7 +1,6 @@
 """The targets of a plan, one after the other, until one answers."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from gateway.core.clock import Clock
@@ -19,25 +18,16 @@ T = TypeVar("T")
 Attempt = Callable[[Route, bool], Awaitable[T]]
 
 
-@dataclass(frozen=True, slots=True)
-class FallbackRule:
-    """``retry``: follow each target's retry rule. ``resend``: an unknown outcome is no obstacle."""
-
-    retry: bool = True
-    resend: bool = False
-
-
 async def attempt_all(
     plan: tuple[Route, ...],
     attempt: Attempt[T],
     clock: Clock,
-    rule: FallbackRule = FallbackRule(),
 ) -> T:
     """The first success of ``attempt(route, last)`` over the plan; raises the last error.
 
     ``attempt`` must raise nothing once content was passed on, or everything would be sent twice.
     A full queue and every failure but the request's own fault lead to the next target; so does an
-    unknown outcome only where sending again is allowed.
+    unknown outcome only where the policy allows sending again.
     """
     started = clock.monotonic()
     final = len(plan) - 1
@@ -48,17 +38,15 @@ async def attempt_all(
             return await attempt(route, last)
 
         try:
-            if not rule.retry:
-                return await once()
             deadline = started + route.timeouts.total
             return await with_retries(once, route.retry, deadline, clock)
         except (UpstreamError, QueueFull) as error:
-            if last or not _may_move_on(error, route, rule):
+            if last or not _may_move_on(error, route):
                 raise
     raise AssertionError("a plan has at least one route")
 
 
-def _may_move_on(error: HeadwayError, route: Route, rule: FallbackRule) -> bool:
+def _may_move_on(error: HeadwayError, route: Route) -> bool:
     if isinstance(error, OutcomeUnknown):
-        return rule.resend or route.retry.resend_unknown
+        return route.retry.resend_unknown
     return not isinstance(error, UpstreamRejected)

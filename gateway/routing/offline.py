@@ -1,24 +1,22 @@
-"""One attempt for one batch row. The queue does the retries."""
+"""One attempt for one batch row. The dispatcher chooses the target and does the retries."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
-from gateway.core.clock import Clock
 from gateway.core.errors import UpstreamFailed
 from gateway.core.lanes import Lane
+from gateway.core.rates import Rates
 from gateway.core.targets import UpstreamCall
 from gateway.core.usage import Usage
 from gateway.providers.aggregate import aggregate, json_answer
 from gateway.providers.base import Reply
 from gateway.providers.registry import Registry
 from gateway.providers.sse import events
-from gateway.routing.fallback import FallbackRule, attempt_all
 from gateway.routing.outgoing import outgoing_body
 from gateway.routing.plan import Route
-from gateway.routing.router import Router
+from gateway.routing.router import Router, model_not_found
 
 PREFIX = "/v1"
 _STREAMED = frozenset({"/v1/chat/completions", "/v1/completions"})
@@ -35,6 +33,24 @@ class RowAnswer:
     served_model: str
 
 
+class RowPlace(Protocol):
+    """Where a row is sent, and who hears how its call goes on."""
+
+    @property
+    def target(self) -> str:
+        """The target's name in the policy."""
+
+    @property
+    def key(self) -> int:
+        """The place of the credential to use among those of the target."""
+
+    def head(self, rates: Rates | None) -> None:
+        """The target began to answer with a success."""
+
+    def first_token(self) -> None:
+        """The target began to generate."""
+
+
 class RowCaller:
     """Calls targets for the dispatcher.
 
@@ -42,49 +58,37 @@ class RowCaller:
     and a cut answer is never taken for a whole one.
     """
 
-    def __init__(self, router: Router, registry: Registry, clock: Clock) -> None:
+    def __init__(self, router: Router, registry: Registry) -> None:
         self._router = router
         self._registry = registry
-        self._clock = clock
+        self._routes: dict[tuple[str, str], Route] = {}
 
     async def call(
-        self,
-        model: str,
-        endpoint: str,
-        body: bytes,
-        request_id: str,
-        on_first_token: Callable[[], None] | None = None,
+        self, model: str, endpoint: str, body: bytes, request_id: str, at: RowPlace
     ) -> RowAnswer:
-        """One attempt over the targets that serve ``model``; ``endpoint`` is such as ``/v1/…``.
+        """One attempt at one target; ``endpoint`` is such as ``/v1/…``.
 
         ``body`` is the row's JSON object. Raises ModelNotFound and UpstreamError. Cancelling
         closes the connection.
         """
         members: dict[str, Any] = orjson.loads(body)
-        row = _Row(members, endpoint, request_id, on_first_token)
-
-        async def attempt(route: Route, last: bool) -> RowAnswer:
-            del last
-            return await self._attempt(route, row)
-
-        plan = self._router.plan(model, Lane.BATCH)
-        return await attempt_all(plan, attempt, self._clock, FallbackRule(retry=False, resend=True))
-
-    async def _attempt(self, route: Route, row: "_Row") -> RowAnswer:
-        stream = row.endpoint in _STREAMED
+        route = self._route(model, at.target)
+        stream = endpoint in _STREAMED
         call = UpstreamCall(
-            row.endpoint.removeprefix(PREFIX),
-            outgoing_body(row.members, route, Lane.BATCH, stream=stream),
-            row.request_id,
+            endpoint.removeprefix(PREFIX),
+            outgoing_body(members, route, Lane.BATCH, stream=stream),
+            request_id,
             stream,
             route.timeouts,
+            at.key,
         )
         reply = await self._registry.get(route.target).send(call)
+        at.head(reply.rates)
         try:
             if stream and "text/event-stream" in reply.headers.get("content-type", ""):
                 scrub = self._registry.scrubber(route.target)
                 source = events(reply.body, route.target)
-                whole = await aggregate(source, route.target, scrub, row.on_first_token)
+                whole = await aggregate(source, route.target, scrub, at.first_token)
                 await reply.finish()
                 answer, usage = whole.body, whole.usage
             else:
@@ -94,13 +98,14 @@ class RowCaller:
             await reply.aclose()
         return RowAnswer(reply.status, answer, usage, route.target, route.served_model)
 
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    members: dict[str, Any]
-    endpoint: str
-    request_id: str
-    on_first_token: Callable[[], None] | None
+    def _route(self, model: str, target: str) -> Route:
+        route = self._routes.get((model, target))
+        if route is None:
+            found = [r for r in self._router.plan(model, Lane.BATCH) if r.target == target]
+            if not found:
+                raise model_not_found(model)
+            route = self._routes[model, target] = found[0]
+        return route
 
 
 async def _plain(reply: Reply, target: str) -> dict[str, Any]:

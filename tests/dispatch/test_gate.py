@@ -70,3 +70,39 @@ def test_a_lost_connection_holds_the_next_row_back_for_a_moment() -> None:
     gate.lost()
     gate.answered()
     assert gate.places() == math.inf
+
+
+def test_three_rows_that_fail_are_an_outage() -> None:
+    """Fewer are charged as the rows' own; from the third on failures are free, until an answer."""
+    gate, clock = _gate()
+    assert [gate.failed(row) for row in "aab"] == [True] * 3
+    assert gate.places() == math.inf
+    assert not gate.failed("c")
+    assert gate.places() == 0
+    assert gate.outages == 1
+    clock.advance(60.0)
+    assert gate.failed("d")
+    gate.answered()
+    assert gate.failed("e")
+
+
+def test_rows_with_another_target_stay_patient() -> None:
+    """Past the patience only rows that have nowhere to go storm the target."""
+    gate, clock = _gate(patience=5.0)
+    gate.refused()
+    clock.advance(6.0)
+    assert gate.places() == math.inf
+    assert gate.places(elsewhere=True) == 1
+    gate.asking()
+    assert gate.places(elsewhere=True) == 0
+
+
+def test_after_a_crash_others_are_preferred() -> None:
+    """Until it answers, the target gets probes from rows that have another one."""
+    gate, _ = _gate()
+    gate.crashed()
+    assert not gate.healthy
+    assert gate.places(elsewhere=True) == 1
+    assert gate.places() == math.inf
+    gate.answered()
+    assert gate.healthy

@@ -82,7 +82,7 @@ async def test_a_short_outage_costs_no_try(tmp_path: Path, store: StoreClient) -
         return _ONE
 
     rig = Rig(tmp_path, store, play)
-    rig.gate._patience = 60.0
+    rig.gate.patience = 60.0
     await rig.add(20)
     async with rig.running():
         view = await rig.until_done(20, 15)

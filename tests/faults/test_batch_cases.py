@@ -90,7 +90,7 @@ def test_bat_16_html_instead_of_json(batches: BatchClient, up: ScriptedUpstream)
     [line] = batches.errors(batch)
     assert line["response"]["status_code"] == 502
     message = line["response"]["body"]["error"]["message"]
-    assert message
+    assert message.startswith("<html><body>Bad gateway here")
     assert len(message.encode()) <= 1024
 
 

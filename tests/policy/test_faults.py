@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from gateway.policy.faults import RENAMED
-from gateway.policy.model import ClassifyPolicy, LaneLimits, Policy, RetryPolicy, TargetPolicy
+from gateway.policy.model import (
+    ClassifyPolicy,
+    LaneLimits,
+    Policy,
+    RateLimits,
+    RetryPolicy,
+    TargetPolicy,
+)
 from tests.support.policies import faults_of, write_policy
 
 BASE = "targets:\n  up:\n    base_url: http://127.0.0.1:9/v1\n    models: [m1]\n"
@@ -51,7 +58,7 @@ def test_a_wrong_value_is_not_repeated(tmp_path: Path) -> None:
 
 def test_renamed_keys_lead_to_names_that_exist() -> None:
     """No advice sends a reader to an unknown name."""
-    models = (Policy, TargetPolicy, LaneLimits, RetryPolicy, ClassifyPolicy)
+    models = (Policy, TargetPolicy, RateLimits, LaneLimits, RetryPolicy, ClassifyPolicy)
     known = {name for model in models for name in model.model_fields}
     assert set(RENAMED.values()) <= known
     assert not set(RENAMED) & known

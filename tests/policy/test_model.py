@@ -48,3 +48,11 @@ def test_limits_and_timeouts_as_values() -> None:
     """Each lane has its own limits; timeouts become what a provider takes."""
     assert Lanes().of(Lane.BATCH).max_queue == 0
     assert TimeoutPolicy(total=9).to_timeouts().total == 9
+
+
+def test_one_way_to_give_keys() -> None:
+    """One key or several; both at once is a mistake."""
+    target = {"base_url": "http://a/v1", "models": ["m"], "api_keys": ["k1", "k2"]}
+    assert len(TargetPolicy.model_validate(target).api_keys) == 2
+    with pytest.raises(ValidationError, match="api_key or api_keys"):
+        TargetPolicy.model_validate({**target, "api_key": "k"})

@@ -76,3 +76,20 @@ def test_an_endpoint_is_given_once(tmp_path: Path) -> None:
     line = (HOOK % GOOD).splitlines(keepends=True)[-1]
     (found,) = faults_of(write_policy(tmp_path, BASE + HOOK % GOOD + line))
     assert found == "7: tenants.t.webhooks[1].url: is given twice"
+
+
+def test_keys_of_a_target(tmp_path: Path) -> None:
+    """An empty one is named by its place; limits and keys that cannot be are refused by line."""
+    text = (
+        "targets:\n  up:\n    base_url: 'http://h/v1'\n    models: [m1]\n"
+        "    api_keys:\n      - a\n      - ''\n"
+    )
+    (found,) = faults_of(write_policy(tmp_path, text))
+    assert found.startswith("7: targets.up.api_keys[1]: is empty")
+    text = (
+        "targets:\n  up:\n    base_url: 'http://h/v1'\n    models: [m1]\n"
+        "    limits:\n      requests_per_minute: 0\n      rpm: 3\n"
+    )
+    low, unknown = faults_of(write_policy(tmp_path, text))
+    assert low.startswith("6: targets.up.limits.requests_per_minute: ")
+    assert unknown.startswith("7: targets.up.limits.rpm: unknown key; it is called")

@@ -122,3 +122,13 @@ def test_error_events(error: object, kind: type[UpstreamError], status: int) -> 
     """Codes with a known meaning get their status, all others are 502."""
     got = stream_failure("t", error, SCRUB)
     assert (type(got), got.status) == (kind, status)
+
+
+def test_a_page_is_kept_for_the_error_line() -> None:
+    """Its text, at most 1 kB, without addresses and secrets; callers never see it."""
+    page = b"<html>no backend at 10.1.2.3:8080, https://x.internal/a sk-SECRET2 " + b"." * 5000
+    error = failed(502, page)
+    assert error.text.startswith("<html>no backend at ***, *** *** ...")
+    assert len(error.text.encode()) <= 1024
+    assert "<html>" not in error.message
+    assert failed(500, {"error": {"message": "x"}}).text == ""

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -34,7 +35,7 @@ def call(timeouts: Timeouts | None = None, body: bytes = BODY) -> UpstreamCall:
 @pytest.fixture
 async def target(upstream: ScriptedUpstream) -> AsyncIterator[OpenAITarget]:
     """A target at UP."""
-    made = OpenAITarget("t", upstream.url, SystemClock(), api_key="sk-up", headers={"x-a": "b"})
+    made = OpenAITarget("t", upstream.url, SystemClock(), api_keys=["sk-up"], headers={"x-a": "b"})
     yield made
     await made.aclose()
 
@@ -191,3 +192,16 @@ async def test_errors_are_read_and_the_connection_kept(
     await reply.read()
     await reply.aclose()
     assert upstream.connections == 1
+
+
+async def test_each_call_carries_its_own_key(upstream: ScriptedUpstream) -> None:
+    """Of several keys the one that the call names; none of them shows in an error."""
+    target = OpenAITarget("t", upstream.url, SystemClock(), api_keys=["sk-one", "sk-two"])
+    for key in (1, 0):
+        reply = await target.send(replace(call(), key=key))
+        await reply.read()
+        await reply.aclose()
+    sent = [seen.headers["authorization"] for seen in upstream.calls()]
+    assert sent == ["Bearer sk-two", "Bearer sk-one"]
+    assert target.scrub.clean("sk-two and sk-one") == "*** and ***"
+    await target.aclose()

@@ -15,20 +15,21 @@ from gateway.core.errors import (
 )
 from gateway.core.lanes import Lane
 from gateway.policy.model import Policy
-from gateway.routing.fallback import FallbackRule, attempt_all
+from gateway.routing.fallback import attempt_all
 from gateway.routing.plan import Route
 from gateway.routing.router import Router
 
 
-def plan() -> tuple[Route, ...]:
+def plan(*, resend: bool = False) -> tuple[Route, ...]:
     """Two targets for one model."""
-    target = {"base_url": "http://x/v1", "models": ["m"], "retry": {"attempts": 1}}
+    retry = {"attempts": 1, "resend_unknown": resend}
+    target = {"base_url": "http://x/v1", "models": ["m"], "retry": retry}
     return Router(Policy.model_validate({"targets": {"a": target, "b": target}})).plan(
         "m", Lane.INTERACTIVE
     )
 
 
-async def _asked(error: HeadwayError, rule: FallbackRule | None = None) -> list[tuple[str, bool]]:
+async def _asked(error: HeadwayError, *, resend: bool = False) -> list[tuple[str, bool]]:
     asked: list[tuple[str, bool]] = []
 
     async def attempt(route: Route, last: bool) -> None:
@@ -37,7 +38,7 @@ async def _asked(error: HeadwayError, rule: FallbackRule | None = None) -> list[
             raise error
 
     with contextlib.suppress(type(error)):
-        await attempt_all(plan(), attempt, SystemClock(), rule or FallbackRule())
+        await attempt_all(plan(resend=resend), attempt, SystemClock())
     return asked
 
 
@@ -60,7 +61,7 @@ async def test_request_faults_end_the_chain() -> None:
 
 
 async def test_unknown_outcome_only_where_allowed() -> None:
-    """Sending again what may have been done is the caller's decision."""
+    """Sending again what may have been done is the policy's decision."""
     error = OutcomeUnknown("x", target="a")
     assert len(await _asked(error)) == 1
-    assert len(await _asked(error, FallbackRule(retry=False, resend=True))) == 2
+    assert len(await _asked(error, resend=True)) == 2

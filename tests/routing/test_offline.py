@@ -2,19 +2,39 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 
 import orjson
 import pytest
 
-from gateway.core.clock import SystemClock
 from gateway.core.errors import ModelNotFound, UpstreamFailed, UpstreamThrottled
+from gateway.core.rates import Quota, Rates
 from gateway.policy.model import Policy
 from gateway.providers.registry import Registry
 from gateway.routing.offline import RowCaller
 from gateway.routing.router import Router
+from tests.support.limiter import Limiter
 from tests.support.scripts import answer, error, never, raw
 from tests.support.upstream import ScriptedUpstream
 
+
+@dataclass
+class Place:
+    """Where a row goes; counts what it hears."""
+
+    target: str = "one"
+    key: int = 0
+    heads: list[Rates | None] = field(default_factory=list)
+    firsts: int = 0
+
+    def head(self, rates: Rates | None) -> None:
+        self.heads.append(rates)
+
+    def first_token(self) -> None:
+        self.firsts += 1
+
+
+ONE, TWO = Place(), Place("two")
 CHAT = orjson.dumps({"model": "m", "messages": [{"role": "user", "content": "a b c"}]})
 
 
@@ -32,14 +52,15 @@ async def caller(
         }
     )
     registry = Registry.from_policy(policy)
-    yield RowCaller(Router(policy), registry, SystemClock())
+    yield RowCaller(Router(policy), registry)
     await registry.aclose()
 
 
 async def test_streams_and_puts_together(caller: RowCaller, upstream: ScriptedUpstream) -> None:
     """The target is streamed with the batch rank; the row gets a plain answer and its usage."""
-    firsts: list[int] = []
-    got = await caller.call("m", "/v1/chat/completions", CHAT, "r1", lambda: firsts.append(1))
+    place = Place()
+    upstream.enqueue(Limiter(60, 10.0))
+    got = await caller.call("m", "/v1/chat/completions", CHAT, "r1", place)
     sent = upstream.calls()[0].json
     assert (sent["stream"], sent["priority"], sent["model"]) == (True, 100, "their-m")
     assert (got.status, got.target, got.served_model) == (200, "one", "their-m")
@@ -47,18 +68,19 @@ async def test_streams_and_puts_together(caller: RowCaller, upstream: ScriptedUp
     assert got.body["choices"][0]["message"]["content"].endswith("w15")
     assert got.usage is not None
     assert (got.usage.prompt, got.usage.completion) == (3, 16)
-    assert firsts == [1]
-    await caller.call("m", "/v1/chat/completions", CHAT, "r2")
+    assert place.firsts == 1
+    assert place.heads == [Rates(Quota(60, 59, 10.0))]
+    await caller.call("m", "/v1/chat/completions", CHAT, "r2", ONE)
     assert upstream.connections == 1
 
 
 async def test_completions_and_embeddings(caller: RowCaller) -> None:
     """Completions are streamed too; embeddings are plain."""
     body = orjson.dumps({"model": "m", "prompt": ["a", "b"]})
-    done = await caller.call("m", "/v1/completions", body, "r")
+    done = await caller.call("m", "/v1/completions", body, "r", ONE)
     assert [choice["index"] for choice in done.body["choices"]] == [0, 1]
     vectors = await caller.call(
-        "m", "/v1/embeddings", orjson.dumps({"model": "m", "input": "a b"}), "r"
+        "m", "/v1/embeddings", orjson.dumps({"model": "m", "input": "a b"}), "r", ONE
     )
     assert vectors.body["object"] == "list"
     assert vectors.usage is not None
@@ -68,39 +90,45 @@ async def test_completions_and_embeddings(caller: RowCaller) -> None:
 async def test_plain_answer_to_a_stream(caller: RowCaller, upstream: ScriptedUpstream) -> None:
     """A target that does not stream is taken at its word; one that talks HTML is not."""
     upstream.enqueue(answer({"choices": [], "usage": {"prompt_tokens": 4}}))
-    got = await caller.call("m", "/v1/chat/completions", CHAT, "r")
+    got = await caller.call("m", "/v1/chat/completions", CHAT, "r", ONE)
     assert got.usage is not None
     assert got.usage.prompt == 4
     upstream.enqueue(raw(b"<html>"))
-    assert (await caller.call("m", "/v1/chat/completions", CHAT, "r")).target == "two"
+    with pytest.raises(UpstreamFailed):
+        await caller.call("m", "/v1/chat/completions", CHAT, "r", ONE)
 
 
-async def test_one_attempt_per_target(
+async def test_one_attempt_at_the_named_target(
     caller: RowCaller, upstream: ScriptedUpstream, upstream2: ScriptedUpstream
 ) -> None:
-    """Each target is asked once; the queue does the rest."""
-    upstream.on("their-m", error(500))
-    upstream2.on("m", error(429, headers={"retry-after": "7"}))
+    """Nothing is tried again or elsewhere: that is the dispatcher's business."""
+    limits = {"retry-after": "7", "x-ratelimit-remaining-tokens": "0"}
+    upstream2.on("m", error(429, headers=limits))
     with pytest.raises(UpstreamThrottled) as caught:
-        await caller.call("m", "/v1/chat/completions", CHAT, "r")
+        await caller.call("m", "/v1/chat/completions", CHAT, "r", TWO)
     assert caught.value.retry_after == 7
-    assert (len(upstream.calls()), len(upstream2.calls())) == (1, 1)
+    assert caught.value.rates == Rates(tokens=Quota(remaining=0))
+    assert (len(upstream.calls()), len(upstream2.calls())) == (0, 1)
     upstream2.clear()
     upstream2.on("m", raw(b"[]"))
     with pytest.raises(UpstreamFailed):
-        await caller.call("m", "/v1/embeddings", orjson.dumps({"model": "m", "input": "x"}), "r")
+        await caller.call(
+            "m", "/v1/embeddings", orjson.dumps({"model": "m", "input": "x"}), "r", TWO
+        )
 
 
 async def test_unknown_model(caller: RowCaller) -> None:
-    """A model nobody serves is no upstream's fault."""
+    """A model that nobody, or not this target, serves is no upstream's fault."""
     with pytest.raises(ModelNotFound):
-        await caller.call("nope", "/v1/chat/completions", CHAT, "r")
+        await caller.call("nope", "/v1/chat/completions", CHAT, "r", ONE)
+    with pytest.raises(ModelNotFound):
+        await caller.call("m", "/v1/chat/completions", CHAT, "r", Place("three"))
 
 
 async def test_cancel_closes_the_connection(caller: RowCaller, upstream: ScriptedUpstream) -> None:
     """A cancelled row leaves nothing running at the target."""
     upstream.on("their-m", never())
-    task = asyncio.create_task(caller.call("m", "/v1/chat/completions", CHAT, "r"))
+    task = asyncio.create_task(caller.call("m", "/v1/chat/completions", CHAT, "r", ONE))
     await upstream.until(upstream.calls)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -66,10 +66,14 @@ class Seen:
 
 
 class Exchange:
-    """The server's side of one request. A script writes the answer with it, byte by byte."""
+    """The server's side of one request. A script writes the answer with it, byte by byte.
+
+    ``headers`` go with every head.
+    """
 
     def __init__(self, seen: Seen, transport: asyncio.Transport) -> None:
         self.seen = seen
+        self.headers: dict[str, str] = {}
         self._transport = transport
         self._chunked = False
         self.keep_alive = True
@@ -96,7 +100,10 @@ class Exchange:
             framing["content-length"] = str(length)
         phrase = HTTPStatus(status).phrase if status in {s.value for s in HTTPStatus} else "Custom"
         lines = [f"HTTP/1.1 {status} {phrase}"]
-        lines += [f"{name}: {value}" for name, value in {**framing, **(headers or {})}.items()]
+        lines += [
+            f"{name}: {value}"
+            for name, value in {**framing, **self.headers, **(headers or {})}.items()
+        ]
         self.raw(("\r\n".join(lines) + "\r\n\r\n").encode())
 
     def chunk(self, data: bytes) -> None:

@@ -9,22 +9,24 @@ from typing import Any, cast
 
 from gateway.batches.ordering import ROW
 from gateway.batches.rows import RowSource
-from gateway.core.clock import SystemClock
+from gateway.core.clock import Clock, SystemClock
 from gateway.core.usage import Usage
 from gateway.core.work import SegmentSpec, SegmentView
 from gateway.dispatch.gate import Gate
 from gateway.dispatch.held import Holdings
+from gateway.dispatch.lane import TargetLane
 from gateway.dispatch.loop import Dispatcher, LeaseLimits
 from gateway.dispatch.pacing import FixedWindow
 from gateway.dispatch.pool import Pool
 from gateway.dispatch.process import run_until
+from gateway.dispatch.rate import RateBudget
 from gateway.dispatch.reaper import Reaper
 from gateway.dispatch.renewer import Renewer
 from gateway.dispatch.run import RowRunner
 from gateway.dispatch.settle import Settler
 from gateway.metering.journal import Journal
 from gateway.metering.ledger import JournalLedger
-from gateway.routing.offline import RowAnswer, RowCaller
+from gateway.routing.offline import RowAnswer, RowCaller, RowPlace
 from gateway.store.blobs import LocalBlobs
 from gateway.store.client import StoreClient
 from gateway.store.parts import PartFiles, PartReader
@@ -37,44 +39,56 @@ Play = Callable[[int], Awaitable[Usage]]
 
 
 class PlayedTarget:
-    """Stands for the targets: ``play`` gets the row's number, answers its usage or raises."""
+    """Stands for the targets: a ``play`` gets the row's number, answers its usage or raises.
 
-    def __init__(self, play: Play) -> None:
-        self.play = play
+    ``calls`` are the rows' numbers, ``places`` the target and credential of each.
+    """
+
+    def __init__(self, plays: Mapping[str, Play]) -> None:
+        self.plays = plays
         self.calls: list[int] = []
+        self.places: list[tuple[str, int]] = []
         self.running: set[int] = set()
         self.peak = 0
 
     async def call(
-        self,
-        model: str,
-        endpoint: str,
-        body: bytes,
-        request_id: str,
-        on_first_token: Callable[[], None] | None = None,
+        self, model: str, endpoint: str, body: bytes, request_id: str, at: RowPlace
     ) -> RowAnswer:
         """One attempt."""
         number = int(json.loads(body)["n"])
         self.calls.append(number)
+        self.places.append((at.target, at.key))
         self.running.add(number)
         self.peak = max(self.peak, len(self.running))
         try:
-            usage = await self.play(number)
+            usage = await self.plays[at.target](number)
         finally:
             self.running.discard(number)
-        if on_first_token is not None:
-            on_first_token()
-        return RowAnswer(200, {"n": number}, usage, "up", model)
+        at.head(None)
+        at.first_token()
+        return RowAnswer(200, {"n": number}, usage, at.target, model)
+
+
+def _lane(name: str, window: int, clock: Clock) -> TargetLane:
+    gate = Gate(clock, base=0.02, patience=0.3)
+    return TargetLane(name, FixedWindow(window), gate, [RateBudget(60), RateBudget(60)], clock)
 
 
 class Rig:
-    """One dispatcher over one pool. Times are short."""
+    """One dispatcher over one pool: the target ``up``, then ``others``. Times are short."""
 
-    def __init__(self, tmp_path: Path, store: StoreClient, play: Play, window: int = 4) -> None:
+    def __init__(
+        self,
+        tmp_path: Path,
+        store: StoreClient,
+        play: Play,
+        window: int = 4,
+        others: Mapping[str, Play] | None = None,
+    ) -> None:
         clock = SystemClock()
         self.root = tmp_path
         self.queue = QueueClient(store)
-        self.target = PlayedTarget(play)
+        self.target = PlayedTarget({"up": play, **(others or {})})
         self.retry = RetryRule(3, 20, 50)
         self.holdings = Holdings(clock)
         self.parts = PartFiles(tmp_path)
@@ -82,9 +96,11 @@ class Rig:
         self.source = RowSource(LocalBlobs(tmp_path))
         self.settler = Settler(self.queue, self.parts, self.holdings, self.retry, clock)
         self.runner = RowRunner(cast("RowCaller", self.target), JournalLedger(self.journal), clock)
-        self.gate = Gate(clock, base=0.02, patience=0.3)
-        pool = Pool(FixedWindow(window), self.gate, self.runner, self.settler, self.holdings)
-        self.pool = pool
+        self.lanes = {name: _lane(name, window, clock) for name in self.target.plays}
+        self.gate = self.lanes["up"].gate
+        self.pool = pool = Pool(
+            list(self.lanes.values()), self.runner, self.settler, self.holdings, 0.02
+        )
         self.limits = LeaseLimits("w", 64, 10**6, 1000, 16)
         self.dispatcher = Dispatcher(
             self.queue, self.source, self.holdings, self.settler, {SHARD: pool}, self.limits

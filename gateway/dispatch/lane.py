@@ -1,0 +1,197 @@
+"""One target as the dispatcher uses it: its places, its limits, its state, and who runs there."""
+
+import math
+from collections.abc import Callable, Sequence
+
+from gateway.core.clock import Clock
+from gateway.core.rates import Rates
+from gateway.dispatch.gate import Gate
+from gateway.dispatch.held import HeldRow
+from gateway.dispatch.pacing import Pacer
+from gateway.dispatch.rate import RateBudget
+
+_CROWD_SECONDS = 10.0
+_CUT = 0.8
+_AHEAD_SECONDS = 2.0
+_MOST_CROWDS = 30
+
+
+class TargetLane:
+    """The batch lane of one target. Everything that may start there asks ``wait``.
+
+    ``budgets`` has one entry per credential of the target, in the policy's order. ``start`` rows
+    run at first; each one that is taken lets one more in, until a throttle says where the end is.
+    Rows that crashed before, *suspects*, run with nobody else at their target: whoever has them
+    keeps the lane for them (``isolating``).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        pacer: Pacer,
+        gate: Gate,
+        budgets: Sequence[RateBudget],
+        clock: Clock,
+        *,
+        start: float = math.inf,
+    ) -> None:
+        self.name = name
+        self.gate = gate
+        self.running: dict[HeldRow, Visit] = {}
+        self.prefilling: set[HeldRow] = set()
+        self.suspects = False
+        self.isolating: object | None = None
+        self.users: list[Callable[[], None]] = []
+        self.taken = 0
+        self._pacer = pacer
+        self._budgets = budgets
+        self._clock = clock
+        self._open = start
+        self._safe = math.inf
+        self._cut_at = 0.0
+        self._throttled: dict[object, float] = {}
+        self._crowds = 0
+        self._silent_since = 0.0
+
+    def wait(self, tokens: float, *, suspect: bool = False, elsewhere: bool = False) -> float:
+        """Seconds until a row may start; 0: now; inf: when another row ends.
+
+        ``elsewhere``: the row has another target that works.
+        """
+        running = len(self.running)
+        if running and (suspect is not self.suspects or running >= self._open):
+            return math.inf
+        if not self._pacer.places(running, len(self.prefilling)):
+            return math.inf
+        if not self.gate.places(elsewhere=elsewhere):
+            return self.gate.wait()
+        now = self._clock.monotonic()
+        return min(budget.wait(now, tokens) for budget in self._budgets)
+
+    def enter(self, row: HeldRow, *, suspect: bool) -> "Visit":
+        """``row`` starts; ``wait`` said that it may."""
+        now = self._clock.monotonic()
+        tokens = row.source.tokens
+        key = min(range(len(self._budgets)), key=lambda k: self._budgets[k].wait(now, tokens))
+        self.gate.asking()
+        self.suspects = suspect
+        visit = Visit(self, row, key, now, self._budgets[key].take(now, tokens))
+        self.running[row] = visit
+        self.prefilling.add(row)
+        return visit
+
+    def leave(self, row: HeldRow) -> None:
+        """``row`` runs no more."""
+        self.running.pop(row, None)
+        self.prefilling.discard(row)
+
+    def window(self) -> int:
+        """Rows worth holding for this target now."""
+        if not self.gate.healthy:
+            return 1
+        soon = sum(budget.rate() for budget in self._budgets) * _AHEAD_SECONDS
+        return int(min(self._pacer.window(), self._open, len(self.running) + max(soon, 1)))
+
+    def call(self) -> None:
+        """Something changed: everyone who uses the lane looks whether a row may start."""
+        for user in self.users:
+            user()
+
+    def took(self, visit: "Visit", rates: Rates | None) -> None:
+        """The target takes a row: its answer has begun."""
+        budget = self._budgets[visit.key]
+        budget.accepted()
+        if rates is not None:
+            budget.told(self._clock.monotonic(), rates)
+        self.taken += 1
+        self._crowds = 0
+        if self._open != math.inf:
+            self._open += 1 if self._open < self._safe else 1 / self._open
+            if self._open > self._pacer.window():
+                self._open = math.inf
+            self.call()
+
+    def ended(self, visit: "Visit", tokens: int) -> None:
+        """The row's answer is whole and took so many tokens."""
+        self._budgets[visit.key].used(visit.started, visit.reserved, tokens)
+
+    def throttled(self, visit: "Visit", told: float | None, rates: Rates | None) -> bool:
+        """A row was refused for now. False: only this row was, as far as can be told.
+
+        Without a time to wait for it takes two different rows to speak for the target.
+        """
+        now = self._clock.monotonic()
+        budget = self._budgets[visit.key]
+        budget.give_back(visit.started, visit.reserved, request=False)
+        wait = told if told is not None or rates is None else rates.exhausted
+        if rates is not None:
+            budget.told(now, rates)
+        self._throttled = {r: t for r, t in self._throttled.items() if now - t < _CROWD_SECONDS}
+        self._throttled[visit.row.name] = now
+        if wait is None and len(self._throttled) < 2:  # noqa: PLR2004 - two rows
+            return False
+        budget.throttled(now, visit.started, wait, rates)
+        if visit.started >= self._cut_at:
+            self._cut_at = now
+            self._silent_since = self._silent_since if self._crowds else now
+            self._crowds += 1
+            self._open = self._safe = max(1.0, _CUT * (len(self.running) + 1))
+        return True
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether the target refuses rows for so long that a refusal is a row's failed try."""
+        lasted = self._clock.monotonic() - self._silent_since
+        return self._crowds > _MOST_CROWDS and lasted > self.gate.patience
+
+    def undone(self, visit: "Visit") -> None:
+        """The row never reached the target."""
+        self._budgets[visit.key].give_back(visit.started, visit.reserved, request=True)
+
+    def reject(self, visit: "Visit") -> bool:
+        """The row's credential was not accepted. True: there is another one to try."""
+        others = [b for key, b in enumerate(self._budgets) if key != visit.key and not b.rejected]
+        budget = self._budgets[visit.key]
+        budget.rejected = True
+        if others:
+            budget.reject(self._clock.monotonic())
+        return bool(others)
+
+    def shut(self, visit: "Visit") -> None:
+        """No credential works; there are other targets, so this one is left alone for a while."""
+        self._budgets[visit.key].reject(self._clock.monotonic())
+
+    @property
+    def rejected(self) -> bool:
+        """Whether no credential works."""
+        return all(budget.rejected for budget in self._budgets)
+
+
+class Visit:
+    """One row at a target, with the credential it uses. Told how its call goes on."""
+
+    __slots__ = ("begun", "key", "lane", "reserved", "row", "started")
+
+    def __init__(
+        self, lane: TargetLane, row: HeldRow, key: int, started: float, reserved: float
+    ) -> None:
+        self.lane = lane
+        self.row = row
+        self.key = key
+        self.started = started
+        self.reserved = reserved
+        self.begun = False
+
+    @property
+    def target(self) -> str:
+        """The target's name in the policy."""
+        return self.lane.name
+
+    def head(self, rates: Rates | None) -> None:
+        """The target began to answer with a success."""
+        self.begun = True
+        self.lane.took(self, rates)
+
+    def first_token(self) -> None:
+        """The target began to generate."""
+        self.lane.prefilling.discard(self.row)
