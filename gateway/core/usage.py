@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+MOST_TOKENS: Final = 2**32 - 1
+"""A figure of one call is never larger: sums of billions of calls stay exact everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,8 @@ class Usage:
     def from_openai(cls, usage: Mapping[str, Any]) -> "Usage":
         """Read the ``usage`` member of a chat, completions, embeddings or responses answer.
 
-        Missing or non-integer figures count as 0; an explicit 0 is respected.
+        Missing or non-integer figures count as 0; an explicit 0 is respected. A figure above
+        MOST_TOKENS counts as that.
         """
         prompt_details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
         output_details = usage.get("completion_tokens_details") or usage.get(
@@ -67,5 +71,5 @@ def _count(source: object, *names: str) -> int:
     for name in names:
         value = source.get(name)
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-            return value
+            return min(value, MOST_TOKENS)
     return 0

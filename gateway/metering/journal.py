@@ -9,6 +9,9 @@ A file is locked while its process writes it. A file that another can lock is th
 ended properly (its last line is ``{"end": …}``, or there is a next file), or left by a process
 that died. Calls that are open when a file is full are noted again in the next one, so each file
 stands alone.
+
+Nothing here fails a call. A record that cannot be written as it is gets written as far as it can;
+on a full disk lines wait, from the first one on, until there is room.
 """
 
 import asyncio
@@ -17,12 +20,14 @@ import errno
 import fcntl
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from gateway.core.ids import new_id
+from gateway.core.usage import MOST_TOKENS
 from gateway.metering.record import CallIntent, CallRecord, intent_to_json
 
 log = logging.getLogger(__name__)
@@ -32,10 +37,14 @@ ROTATE_BYTES = 16 * 2**20
 SUFFIX = ".jsonl"
 _FLUSH_CALLS = 128
 _MOST_WAITING = 100_000
+_DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Journal:
-    """Appends lines; use it from one event loop. It makes and locks its first file at once."""
+    """Appends lines; use it from one event loop.
+
+    It makes and locks its first file at once, or as soon as the disk is not full any more.
+    """
 
     def __init__(
         self,
@@ -53,13 +62,17 @@ class Journal:
         self._unwritten = b""
         self._timer: asyncio.TimerHandle | None = None
         self._failing = False
-        folder.mkdir(parents=True, exist_ok=True)
+        self._closed = False
+        self._lost = 0
         self._handle = -1
-        self._begin(0)
+        self._written = 0
+        self._number = 0
+        self._path = folder / file_name(self._id, 0)
+        self._start()
 
     @property
     def path(self) -> Path:
-        """The file that is being written."""
+        """The file that is being written, or will be when there is room."""
         return self._path
 
     @property
@@ -89,17 +102,20 @@ class Journal:
 
     def close(self) -> None:
         """Write what waits and end the file. Calls still open become interrupted ones."""
-        if self._handle < 0:
+        if self._closed:
             return
-        self._write(b"" if self._open else _end_line(None))
+        self._closed = True
+        if not self._write(b"" if self._open else _end_line(None)):
+            log.error("the journal ends without its last lines: they cannot be written")
         if self._timer is not None:
             self._timer.cancel()
-        os.close(self._handle)
+        if self._handle >= 0:
+            os.close(self._handle)
         self._handle = -1
 
     def _append(self, item: CallIntent | CallRecord) -> None:
-        if len(self._waiting) >= _MOST_WAITING or self._handle < 0:
-            log.error("the journal cannot be written: a record is lost")
+        if len(self._waiting) >= _MOST_WAITING or self._closed:
+            self._lose("the journal cannot be written")
             return
         self._waiting.append(item)
         if len(self._waiting) >= _FLUSH_CALLS and not self._failing:
@@ -113,11 +129,13 @@ class Journal:
 
     def _write(self, last: bytes = b"") -> bool:
         """Whether nothing is left waiting."""
+        if self._handle < 0 and not self._start():
+            return False
         # After a failure what waits grows as objects, not as text that is copied each time.
         if self._failing and not self._drain():
             return False
-        self._unwritten += b"".join(self._lines()) + last
-        self._waiting.clear()
+        waiting, self._waiting = self._waiting, []
+        self._unwritten += b"".join(self._lines(waiting)) + last
         return self._drain()
 
     def _drain(self) -> bool:
@@ -126,21 +144,46 @@ class Journal:
             while sent < len(text):
                 sent += os.write(self._handle, text[sent:] if sent else text)
         except OSError as error:
-            if not self._failing:
-                log.exception("the journal cannot be written: %s", error.strerror)
-            self._failing = True
+            self._fail(error)
         else:
             self._failing = False
         self._written += sent
         self._unwritten = text[sent:]
         return not self._failing
 
-    def _lines(self) -> Iterator[bytes]:
-        for item in self._waiting:
-            if isinstance(item, CallRecord):
-                yield orjson.dumps(item.to_json(), option=orjson.OPT_APPEND_NEWLINE)
-            elif item.id in self._open:
-                yield orjson.dumps(intent_to_json(item), option=orjson.OPT_APPEND_NEWLINE)
+    def _fail(self, error: OSError) -> None:
+        if not self._failing:
+            log.error("the journal waits, it cannot be written: %s", error.strerror)
+        self._failing = True
+
+    def _lines(self, items: Iterable[CallIntent | CallRecord]) -> Iterator[bytes]:
+        for item in items:
+            if isinstance(item, CallRecord) or item.id in self._open:
+                try:
+                    yield _line(item)
+                except Exception:
+                    log.exception("a line of the journal cannot be made")
+                    self._lose("it has no line")
+
+    def _lose(self, reason: str) -> None:
+        self._lost += 1
+        log.error("%s: a record is lost, %d so far", reason, self._lost)
+
+    def _start(self) -> bool:
+        """Make the first file; False while there is none, as when the disk is full.
+
+        Raises OSError for any other fault that is met at the very beginning.
+        """
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._begin(0)
+        except OSError as error:
+            if not self._failing and error.errno not in _DISK_FULL:
+                raise
+            self._fail(error)
+            return False
+        self._failing = False
+        return True
 
     def _rotate(self) -> None:
         """Go on in a new file. If none can be made, in this one until the next flush."""
@@ -148,7 +191,7 @@ class Journal:
         try:
             self._begin(self._number + 1)
         except OSError as error:
-            log.exception("no new journal file can be made: %s", error.strerror)
+            log.error("no new journal file can be made: %s", error.strerror)  # noqa: TRY400 - nothing to trace
             return
         with contextlib.suppress(OSError):
             os.write(old, _end_line(self._number))
@@ -163,8 +206,7 @@ class Journal:
         path = self._folder / file_name(self._id, number)
         fresh = path.with_name(f"{path.name}.new")
         head = orjson.dumps({"journal": self._id, "pid": os.getpid(), "version": 1}) + b"\n"
-        again = (orjson.dumps(intent_to_json(i)) + b"\n" for i in self._open.values())
-        text = head + b"".join(again)
+        text = head + b"".join(self._lines(self._open.values()))
         handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -180,6 +222,28 @@ class Journal:
 def file_name(journal: str, number: int) -> str:
     """The name of a journal's file; files of one journal sort in their order."""
     return f"{journal}.{number:06d}{SUFFIX}"
+
+
+def _line(item: CallIntent | CallRecord) -> bytes:
+    members = item.to_json() if isinstance(item, CallRecord) else intent_to_json(item)
+    try:
+        return orjson.dumps(members, option=orjson.OPT_APPEND_NEWLINE)
+    except orjson.JSONEncodeError as error:
+        log.warning("a line of the journal is made smaller: %s", error)
+        return orjson.dumps(_writable(members), option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _writable(value: Any) -> Any:
+    """``value`` with numbers within bounds, texts that UTF-8 has, and nothing else."""
+    if isinstance(value, dict):
+        return {name: _writable(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_writable(item) for item in value]
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return max(-MOST_TOKENS, min(value, MOST_TOKENS))
+    return value if isinstance(value, bool | float) else None
 
 
 def _write_whole(handle: int, text: bytes) -> None:

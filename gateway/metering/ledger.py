@@ -1,9 +1,12 @@
 """The ledger: every call is opened before it is made and closed exactly once."""
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from gateway.metering.record import CallIntent, CallOutcome, CallRecord
+
+log = logging.getLogger(__name__)
 
 
 class OpenCall(Protocol):
@@ -67,4 +70,7 @@ class _Open:
         record = CallRecord(self._intent, outcome)
         self._sink.closed(record)
         for observe in self._observers:
-            observe(record)
+            try:
+                observe(record)
+            except Exception:
+                log.exception("a record could not be observed")

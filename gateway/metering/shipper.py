@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from gateway.core.clock import Clock
 from gateway.core.errors import StoreUnavailable
+from gateway.core.usage import MOST_TOKENS
 from gateway.metering.hours import hour_of
 from gateway.metering.journal import Journal
 from gateway.metering.recovery import (
@@ -191,5 +192,5 @@ def sums(lines: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
         fields[field_name(*group, "requests")] += 1
         for figure in ("prompt", "completion", "cached", "reasoning", "estimated"):
             if line[figure]:
-                fields[field_name(*group, figure)] += int(line[figure])
+                fields[field_name(*group, figure)] += min(int(line[figure]), MOST_TOKENS)
     return {hour: dict(fields) for hour, fields in hours.items()}

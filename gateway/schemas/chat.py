@@ -4,6 +4,7 @@ from typing import Any
 
 from gateway.core.errors import InvalidRequest
 from gateway.schemas.requests import (
+    LONGEST_ANSWER,
     SAMPLING,
     ModelRequest,
     between,
@@ -16,8 +17,8 @@ from gateway.schemas.requests import (
 
 _CHECKS = {
     **SAMPLING,
-    "max_tokens": between(1, None, whole=True),
-    "max_completion_tokens": between(1, None, whole=True),
+    "max_tokens": between(1, LONGEST_ANSWER, whole=True),
+    "max_completion_tokens": between(1, LONGEST_ANSWER, whole=True),
     "logprobs": boolean,
     "top_logprobs": between(0, 20, whole=True),
 }

@@ -1,6 +1,7 @@
 """The request of ``POST /v1/completions``."""
 
 from gateway.schemas.requests import (
+    LONGEST_ANSWER,
     SAMPLING,
     ModelRequest,
     between,
@@ -11,7 +12,7 @@ from gateway.schemas.requests import (
 )
 
 DEFAULT_MAX_TOKENS = 16
-_CHECKS = {**SAMPLING, "max_tokens": between(0, None, whole=True)}
+_CHECKS = {**SAMPLING, "max_tokens": between(0, LONGEST_ANSWER, whole=True)}
 
 
 def parse_completion(body: bytes) -> ModelRequest:

@@ -13,9 +13,10 @@ from gateway.schemas.requests import (
 )
 
 MAX_INPUTS = 2048
+LARGEST_VECTOR = 2**31 - 1
 _CHECKS = {
     "encoding_format": one_of("float", "base64"),
-    "dimensions": between(1, None, whole=True),
+    "dimensions": between(1, LARGEST_VECTOR, whole=True),
     "user": text,
 }
 

@@ -8,9 +8,11 @@ import orjson
 
 from gateway.core.errors import InvalidRequest, InvalidType, MissingParameter
 from gateway.core.nesting import MOST_LEVELS, is_depth_fault, too_deep
+from gateway.core.usage import MOST_TOKENS
 
 Check = Callable[[str, Any], None]
 TIERS = ("auto", "default", "flex", "scale", "priority", "fast")
+LONGEST_ANSWER = 2**31 - 1
 _METADATA_PAIRS, _METADATA_KEY, _METADATA_VALUE = 16, 64, 512
 
 
@@ -19,8 +21,8 @@ class ModelRequest:
     """A checked request. ``members`` is the body as it came.
 
     ``items`` is the number of prompts or inputs, ``choices`` how many answers come back,
-    ``prompt_bytes`` the length of the body, ``max_completion`` the most tokens of one answer as
-    far as the request says, else 0.
+    ``prompt_bytes`` the length of the body, ``max_completion`` the most tokens of all choices
+    together as far as the request says, else 0; MOST_TOKENS at most.
     """
 
     members: dict[str, Any]
@@ -79,7 +81,7 @@ def build(
         items,
         n * items,
         size,
-        limit * n * items,
+        min(limit * n * items, MOST_TOKENS),
         members.get("service_tier"),
     )
 

@@ -1,6 +1,6 @@
 """Token counts as answers report them."""
 
-from gateway.core.usage import Usage
+from gateway.core.usage import MOST_TOKENS, Usage
 
 
 def test_chat_and_responses_names_are_read() -> None:
@@ -43,3 +43,9 @@ def test_it_reads_back_what_it_writes() -> None:
     """The OpenAI form loses nothing but the estimate mark."""
     usage = Usage(10, 5, 2, 3)
     assert Usage.from_openai(usage.to_openai()) == usage
+
+
+def test_no_figure_is_beyond_all_bounds() -> None:
+    """What a broken target reports stays countable."""
+    huge = {"prompt_tokens": 2**64 - 1, "prompt_tokens_details": {"cached_tokens": 2**63}}
+    assert Usage.from_openai(huge) == Usage(MOST_TOKENS, 0, MOST_TOKENS)

@@ -10,7 +10,7 @@ from time import thread_time
 import orjson
 import pytest
 
-from gateway.core.usage import Usage
+from gateway.core.usage import MOST_TOKENS, Usage
 from gateway.metering.journal import Journal
 from gateway.metering.ledger import JournalLedger
 from gateway.metering.record import CallRecord
@@ -113,3 +113,80 @@ async def test_a_call_costs_little(tmp_path: Path) -> None:
 
     costs = timeit.repeat(call, number=500, repeat=5, timer=thread_time)
     assert min(costs) / 500 < 150e-6
+
+
+async def test_a_record_that_json_has_no_words_for_harms_nobody(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Figures beyond 64 bits and broken texts are written smaller; other records as they are."""
+    journal = Journal(tmp_path, rotate_bytes=2000)
+    ledger = JournalLedger(journal)
+    held = ledger.open(an_intent("req_bad", max_completion=2**70, model="\ud800"))
+    for number in range(400):
+        ledger.open(an_intent(f"req_{number}")).close(an_outcome())
+    held.close(an_outcome(Usage(2**64, 5)))
+    journal.close()
+    records = {record.intent.id: record for record in read_records(tmp_path)}
+    assert len(records) == 401
+    assert records["req_bad"].intent.max_completion == MOST_TOKENS
+    assert records["req_bad"].outcome.usage == Usage(MOST_TOKENS, 5)
+    assert len(journal_files(tmp_path)) > 2
+    assert "made smaller" in caplog.text
+
+
+async def test_a_record_that_has_no_line_at_all_is_counted_and_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The records before and after it are written; the call that made it never knows."""
+    journal = Journal(tmp_path, flush_seconds=60)
+    real = CallRecord.to_json
+
+    def to_json(record: CallRecord) -> dict[str, object]:
+        if record.intent.id == "req_bad":
+            raise ValueError
+        return real(record)
+
+    monkeypatch.setattr(CallRecord, "to_json", to_json)
+    for name in ("req_1", "req_bad", "req_2"):
+        JournalLedger(journal).open(an_intent(name)).close(an_outcome())
+    journal.flush()
+    journal.close()
+    assert [record.intent.id for record in read_records(tmp_path)] == ["req_1", "req_2"]
+    assert "a record is lost, 1 so far" in caplog.text
+
+
+async def test_a_disk_that_is_full_at_the_start_costs_no_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The process starts, says so in one sentence, and writes when there is room."""
+    with monkeypatch.context() as full:
+        full.setattr(os, "open", _no_room)
+        journal = Journal(tmp_path / "journal")
+        JournalLedger(journal).open(an_intent()).close(an_outcome())
+        await asyncio.sleep(0.2)
+        assert journal.written == 0
+        assert not journal.path.exists()
+    async with asyncio.timeout(2):
+        while not list(read_records(tmp_path / "journal")):  # noqa: ASYNC110 - a timer of its own
+            await asyncio.sleep(0.02)
+    journal.close()
+    assert [record.intent.id for record in read_records(tmp_path / "journal")] == ["req_1"]
+    assert caplog.text.count("No space left on device") == 1
+    assert "Traceback" not in caplog.text
+
+
+async def test_a_folder_that_nobody_may_write_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That does not pass by itself: the process does not start."""
+    monkeypatch.setattr(os, "open", _not_allowed)
+    with pytest.raises(PermissionError):
+        Journal(tmp_path)
+
+
+def _no_room(*_: object) -> int:
+    raise OSError(28, "No space left on device")
+
+
+def _not_allowed(*_: object) -> int:
+    raise PermissionError(13, "Permission denied")

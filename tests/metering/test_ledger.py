@@ -48,3 +48,15 @@ def test_the_intent_is_noted_before_the_call() -> None:
     JournalLedger(lines).open(an_intent("req_9"))
     assert [intent.id for intent in lines.intents] == ["req_9"]
     assert not lines.records
+
+
+def test_who_cannot_observe_a_record_harms_neither_call_nor_others() -> None:
+    """The record is written and the next observer has it."""
+    lines = Lines()
+    seen: list[CallRecord] = []
+
+    def broken(_: CallRecord) -> None:
+        raise ValueError
+
+    JournalLedger(lines, [broken, seen.append]).open(an_intent()).close(an_outcome())
+    assert seen == lines.records

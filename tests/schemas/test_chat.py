@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from gateway.core.errors import InvalidRequest
+from gateway.core.usage import MOST_TOKENS
 from gateway.schemas.chat import parse_chat
 from gateway.schemas.requests import ModelRequest
 
@@ -60,6 +61,8 @@ def test_null_counts_as_not_given() -> None:
         ({"top_p": -1}, "decimal_below_min_value", "top_p"),
         ({"top_logprobs": 21}, "integer_above_max_value", "top_logprobs"),
         ({"max_tokens": 0}, "integer_below_min_value", "max_tokens"),
+        ({"max_tokens": 2**31}, "integer_above_max_value", "max_tokens"),
+        ({"max_completion_tokens": 2**64 - 1}, "integer_above_max_value", "max_completion_tokens"),
         ({"stop": ["a"] * 5}, "array_above_max_length", "stop"),
         ({"stop": [1]}, "invalid_type", "stop"),
         ({"service_tier": "gold"}, "invalid_value", "service_tier"),
@@ -76,3 +79,8 @@ def test_refusals(members: dict[str, Any], code: str, param: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse(**members)
     assert (caught.value.code, caught.value.param) == (code, param)
+
+
+def test_the_longest_answer_is_a_figure_that_can_be_kept() -> None:
+    """Choices and tokens multiply to a bounded number."""
+    assert parse(n=128, max_tokens=2**31 - 1).max_completion == MOST_TOKENS
