@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gateway.store.room import DiskRoom
 from tests.support.batch_plane import BatchPlane
 from tests.support.contract import checked
 
@@ -184,3 +185,19 @@ async def test_head_of_content(plane: BatchPlane) -> None:
     file_id = await plane.upload(b"x" * 10)
     answer = await plane.a.head(f"/v1/files/{file_id}/content")
     assert (answer.headers["content-length"], answer.content) == ("10", b"")
+
+
+async def test_no_room_for_new_work(plane: BatchPlane) -> None:
+    """503 store_full in OpenAI's shape, with a time to come back; what is there can be read."""
+    file_id = await plane.upload(b"{}")
+    plane.files.room = DiskRoom(plane.root, plane.clock, free=2**60)
+    form = {"files": {"file": ("x.jsonl", b"{}")}, "data": {"purpose": "batch"}}
+    body = {"input_file_id": file_id, "endpoint": "/v1/completions", "completion_window": "24h"}
+    for answer in (
+        await plane.a.post("/v1/files", **form),  # type: ignore[arg-type]  # two members of it
+        await plane.a.post("/v1/batches", json=body),
+    ):
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "store_full")
+        assert int(answer.headers["retry-after"]) == 60
+    assert (await plane.a.get(f"/v1/files/{file_id}/content")).content == b"{}"
+    assert await plane.batches.all_ids() == []
