@@ -17,6 +17,7 @@ from gateway.batches.publish import Publisher
 from gateway.batches.reconcile import Reconciler
 from gateway.batches.rows import RowSource
 from gateway.bootstrap.announce import announced
+from gateway.bootstrap.data_dir import ready_data_dir
 from gateway.bootstrap.local import parse_addresses, with_addresses
 from gateway.bootstrap.observers import Observers
 from gateway.bootstrap.pools import target_lanes, target_pools
@@ -66,10 +67,11 @@ _DAY_SECONDS = 86_400.0
 def run_dispatch(settings: Settings, local: list[str]) -> None:
     """Dispatch until SIGTERM or SIGINT. ``local`` are texts NAME=URL.
 
-    Raises ConfigError when the policy is wrong or no queue server is known.
+    Raises ConfigError when the policy or the data directory is wrong or no queue server is known.
     """
     set_up_logs(settings.log_level)
     redis_url = store_url(settings)
+    ready_data_dir(settings.data_dir)
     addresses = parse_addresses(local)
     if not addresses and (known := announced(settings.data_dir)) is not None:
         addresses = dict(known.local)

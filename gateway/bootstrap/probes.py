@@ -17,7 +17,7 @@ class Watch:
     """Knows whether the store answers and whether any target takes connections."""
 
     def __init__(self, policy: Policy, ping: Callable[[], Awaitable[object]]) -> None:
-        self._addresses = {_address(str(t.base_url)) for t in policy.targets.values()}
+        self._addresses = {address_of(str(t.base_url)) for t in policy.targets.values()}
         self._ping = ping
         self._store = False
         self._targets = False
@@ -39,7 +39,7 @@ class Watch:
     async def look(self) -> None:
         """Look once at everything."""
         self._store, *reached = await asyncio.gather(
-            self._answers(), *(_connects(*address) for address in self._addresses)
+            self._answers(), *(connects(*address) for address in self._addresses)
         )
         self._targets = any(reached)
 
@@ -52,7 +52,8 @@ class Watch:
         return True
 
 
-async def _connects(host: str, port: int) -> bool:
+async def connects(host: str, port: int) -> bool:
+    """Whether ``host`` takes a connection on ``port`` within 2 seconds."""
     try:
         async with asyncio.timeout(_LIMIT):
             _, writer = await asyncio.open_connection(host, port)
@@ -64,6 +65,7 @@ async def _connects(host: str, port: int) -> bool:
     return True
 
 
-def _address(base_url: str) -> tuple[str, int]:
+def address_of(base_url: str) -> tuple[str, int]:
+    """Host and port of a URL."""
     parts = urlsplit(base_url)
     return parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 80)

@@ -11,20 +11,23 @@ import gc
 import os
 import signal
 import socket
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import uvloop
 
-from gateway.bootstrap.announce import Announcement, announce, withdraw
+from gateway.bootstrap.announce import Announcement, Announcer
 from gateway.bootstrap.children import Children
+from gateway.bootstrap.data_dir import ready_data_dir
 from gateway.bootstrap.gateway import build_gateway
+from gateway.bootstrap.greeting import greet, say_ready
 from gateway.bootstrap.listen import listen, url_of
 from gateway.bootstrap.local import pick_addresses, with_addresses
 from gateway.bootstrap.server import GatewayServer
 from gateway.bootstrap.specs import DISPATCHER, dispatcher_spec, worker_specs
 from gateway.core.clock import Clock, SystemClock
+from gateway.core.errors import PortInUse
 from gateway.core.settings import Settings
 from gateway.policy.loader import load_policy
 from gateway.policy.model import Policy
@@ -45,6 +48,7 @@ class _Plan:
     policy: Policy
     redis_url: str
     key: str
+    local: Mapping[str, str]
     children: Children
     clock: Clock
 
@@ -53,19 +57,31 @@ def run_serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT. Raises ConfigError or StartError when it cannot start."""
     set_up_logs(settings.log_level)
     policy = load_policy(settings.policy)
-    with listen(settings.host, settings.port) as listener:
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
+    ready_data_dir(settings.data_dir)
+    with _listener(settings) as listener:
         key, made = _client_key(settings)
         with _queue_server(settings) as (redis_url, watch_queue):
             local = pick_addresses(policy)
             announcement = Announcement(url_of(listener), os.getpid(), local)
-            announce(settings.data_dir, announcement)
-            _greet(settings, announcement, key if made else None)
+            announcer = Announcer(settings.data_dir, announcement)
+            announcer.try_once()
+            greet(settings, announcement.base_url, key if made else None)
             plan = _plan(settings, policy, redis_url, local, key)
+            beside = (watch_queue, announcer.run)
             try:
-                uvloop.run(_serve(plan, listener, watch_queue))
+                uvloop.run(_serve(plan, listener, beside))
             finally:
-                withdraw(settings.data_dir)
+                announcer.withdraw()
+
+
+def _listener(settings: Settings) -> socket.socket:
+    """The listening socket. Of two faults the one that another --port cannot mend is told."""
+    try:
+        return listen(settings.host, settings.port)
+    except PortInUse:
+        if settings.redis_url is None:
+            EmbeddedServer(settings.data_dir, settings).check_free()
+        raise
 
 
 @contextlib.contextmanager
@@ -99,21 +115,10 @@ def _plan(
     dispatchers = [dispatcher_spec(settings, redis_url, local)] * settings.dispatchers
     specs = [*dispatchers, *worker_specs(settings, policy, local)]
     policy = with_addresses(policy, local)
-    return _Plan(settings, policy, redis_url, key, Children(specs, clock), clock)
+    return _Plan(settings, policy, redis_url, key, local, Children(specs, clock), clock)
 
 
-def _greet(settings: Settings, announcement: Announcement, new_key: str | None) -> None:
-    """A short word to the person who started it; a key is shown once, when it is made."""
-    if new_key is not None:
-        where = f"{new_key} (kept in {settings.data_dir / 'api_key'})"
-    elif settings.api_key is not None:
-        where = "as set in HEADWAY_API_KEY"
-    else:
-        where = f"in {settings.data_dir / 'api_key'}"
-    print(f"Headway serves at {announcement.base_url}\nkey: {where}", flush=True)  # noqa: T201
-
-
-async def _serve(plan: _Plan, listener: socket.socket, watch_queue: Watch) -> None:
+async def _serve(plan: _Plan, listener: socket.socket, beside: Sequence[Watch]) -> None:
     stop = asyncio.Event()
     plan.children.start()
     async with contextlib.AsyncExitStack() as ending:
@@ -131,8 +136,9 @@ async def _serve(plan: _Plan, listener: socket.socket, watch_queue: Watch) -> No
         _quiet_garbage_collector()
         watching = [
             asyncio.create_task(plan.children.watch()),
-            asyncio.create_task(watch_queue()),
+            *(asyncio.create_task(watch()) for watch in beside),
         ]
+        ready = asyncio.create_task(say_ready(plan.local))
         serving = asyncio.create_task(server.serve([listener]))
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait([serving, stopping, *watching], return_when=asyncio.FIRST_COMPLETED)
@@ -143,7 +149,7 @@ async def _serve(plan: _Plan, listener: socket.socket, watch_queue: Watch) -> No
             server.finish(plan.clock, plan.settings.grace_seconds),
         )
         await serving
-        for task in (*watching, stopping):
+        for task in (*watching, stopping, ready):
             task.cancel()
         for task in watching:
             with contextlib.suppress(asyncio.CancelledError):

@@ -50,7 +50,7 @@ def worker(
     ] = None,
     policy: PolicyFile = None,
     host: Host = None,
-    port: Annotated[int, typer.Option("--port", help="Listening port.")] = 8001,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Listening port.")] = 8001,
     log_level: LogLevel = None,
 ) -> None:
     """Serve the bundled model over an OpenAI-compatible API, without queue or gateway."""

@@ -7,8 +7,16 @@ constructor.
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    AliasChoices,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from gateway.core.errors import ConfigError
@@ -142,19 +150,28 @@ class Settings(BaseSettings):
         """One place, whatever directory a child process works in."""
         return value.expanduser().absolute()
 
-    @field_validator("api_key", "redis_url")
+    @field_validator("*", mode="before")
     @classmethod
-    def _not_empty(cls, value: SecretStr | None) -> SecretStr | None:
-        """An empty secret is a mistake, never an open door."""
-        if value is not None and not value.get_secret_value().strip():
+    def _not_empty(cls, value: object, info: ValidationInfo) -> object:
+        """Empty is a mistake: no open door for a key, nor the working directory for a path."""
+        text = value.get_secret_value() if isinstance(value, SecretStr) else value
+        if isinstance(text, str) and not text.strip() and info.field_name != "fault_injection":
             raise ValueError("is set to an empty string; unset it or give it a value")
+        return value
+
+    @field_validator("redis_url")
+    @classmethod
+    def _is_url(cls, value: SecretStr | None) -> SecretStr | None:
+        """Refused before anything starts, without repeating what may hold a password."""
+        if value is not None and not _names_a_server(value.get_secret_value()):
+            raise ValueError("must be a redis://, rediss:// or unix:// URL")
         return value
 
 
 def load_settings(**overrides: object) -> Settings:
     """Settings of this process; ``overrides`` (from the command line) win over the environment.
 
-    Raises ConfigError naming the variable when one is wrong.
+    Raises ConfigError naming the variable when one is wrong, or the option that gave it.
     """
     given = {name: value for name, value in overrides.items() if value is not None}
     try:
@@ -162,8 +179,21 @@ def load_settings(**overrides: object) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else "settings"
+        option = f"--{name.replace('_', '-')}"
         variable = name if name.isupper() else f"HEADWAY_{name.upper()}"
-        raise ConfigError(f"{variable}: {first['msg']}") from None
+        message = first["msg"].removeprefix("Value error, ")
+        raise ConfigError(f"{option if name in given else variable}: {message}") from None
+
+
+def _names_a_server(url: str) -> bool:
+    parts = urlsplit(url)
+    try:
+        _ = parts.port
+    except ValueError:
+        return False
+    if parts.scheme == "unix":
+        return len(parts.path) > 1
+    return parts.scheme in {"redis", "rediss"} and bool(parts.hostname)
 
 
 def child_environment(extra: Mapping[str, str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from redis.exceptions import (
     TimeoutError,  # noqa: A004 - redis-py's own
 )
 
-from gateway.core.errors import StoreFull, StoreUnavailable
+from gateway.core.errors import ConfigError, StoreFull, StoreUnavailable
 
 _TIMEOUT_SECONDS = 5.0
 
@@ -62,11 +62,17 @@ def _cancellations() -> int:
 
 
 def connect(url: str, *, timeout: float = _TIMEOUT_SECONDS) -> StoreClient:
-    """A client for ``redis://``, ``rediss://`` or ``unix://`` URLs; connects when first used."""
-    client = StoreClient.from_url(
-        url,
-        socket_timeout=timeout,
-        socket_connect_timeout=timeout,
-        retry=Retry(ExponentialBackoff(cap=0.2, base=0.02), retries=1),
-    )
+    """A client for ``redis://``, ``rediss://`` or ``unix://`` URLs; connects when first used.
+
+    Raises ConfigError when the URL has an option that cannot be read.
+    """
+    try:
+        client = StoreClient.from_url(
+            url,
+            socket_timeout=timeout,
+            socket_connect_timeout=timeout,
+            retry=Retry(ExponentialBackoff(cap=0.2, base=0.02), retries=1),
+        )
+    except ValueError as error:
+        raise ConfigError(f"HEADWAY_REDIS_URL: {error}") from None
     return cast("StoreClient", client)

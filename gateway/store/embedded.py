@@ -73,6 +73,12 @@ class EmbeddedServer:
         self._write_endpoint()
         return self.url
 
+    def check_free(self) -> None:
+        """Raise DataDirLocked when another living process owns the directory."""
+        owner = self._living_owner()
+        if owner is not None:
+            raise DataDirLocked(self._locked_message(owner))
+
     async def watch(self) -> None:
         """Start the server again whenever it ends, until cancelled.
 

@@ -104,14 +104,22 @@ async def _serve(
         on_death=lambda: loop.call_soon_threadsafe(died.set),
     )
     app = WorkerApp(engine, vocabulary, options, SystemClock()).app
+    level = "warning" if options.log_level == "info" else options.log_level
     config = uvicorn.Config(
-        app, log_level=options.log_level, access_log=False, lifespan="off", http="httptools"
+        app,
+        log_level=level,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        http="httptools",
     )
     server = _Server(config)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.leave)
     _settle_memory()
     engine.start()
+    host, port = listener.getsockname()[:2]
+    log.info("%s is served at http://%s:%d/v1", options.served_model, options.host or host, port)
     watching = asyncio.create_task(_leave_when(died, server))
     try:
         await server.serve(sockets=[listener])

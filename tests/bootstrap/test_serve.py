@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import subprocess
 import time
 from pathlib import Path
 
@@ -12,7 +13,9 @@ import pytest
 
 from tests.support.answers import Pace
 from tests.support.serve import (
+    COMMAND,
     KEY,
+    clean_environment,
     headway,
     headway_command,
     one_target,
@@ -141,3 +144,62 @@ def test_dep_04_live_is_not_ready(tmp_path: Path, upstream: ScriptedUpstream) ->
 def _slowness() -> float:
     """How much longer things may take when others use this machine's cores."""
     return max(1.0, 1.5 * os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def test_a_second_gateway_on_the_default_port_hears_of_the_owner(
+    tmp_path: Path, upstream: ScriptedUpstream
+) -> None:
+    """Port and directory are both taken: another --port would not help, so 75 and that sentence."""
+    with headway(tmp_path, one_target(upstream.url)) as running:
+        port = running.root.rpartition(":")[2]
+        ended = headway_command(
+            ["serve", "--port", port, "--data-dir", str(running.data_dir)], timeout=40
+        )
+    assert ended.returncode == 75
+    assert "owns the data directory" in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+def test_gateways_that_share_a_directory(
+    tmp_path: Path, upstream: ScriptedUpstream, store_url: str
+) -> None:
+    """The first stays announced whatever the second does."""
+    env = {"HEADWAY_REDIS_URL": store_url, "HEADWAY_DISPATCHERS": "0"}
+    with headway(tmp_path, one_target(upstream.url), env) as running:
+        known = (running.data_dir / "gateway.json").read_text()
+        command = [*COMMAND, "serve", "--port", "0", "--data-dir", str(running.data_dir)]
+        command += ["--policy", str(running.data_dir.parent / "policy.yaml")]
+        with subprocess.Popen(
+            command, env={**clean_environment(), **env}, stdout=subprocess.PIPE, text=True
+        ) as second:
+            assert second.stdout is not None
+            address = second.stdout.readline().split()[-1].removesuffix("/v1")
+            wait_for(lambda: httpx.get(address + "/livez").is_success)
+            assert (running.data_dir / "gateway.json").read_text() == known
+            second.terminate()
+            assert second.wait(20) == 0
+        assert (running.data_dir / "gateway.json").read_text() == known
+
+
+@pytest.mark.parametrize(
+    ("arguments", "env", "said"),
+    [
+        ([], {"HEADWAY_REDIS_URL": "nonsense"}, "HEADWAY_REDIS_URL: must be a redis://"),
+        (["--data-dir", "file"], {}, "is no directory"),
+        (["--data-dir", "file/below"], {}, "cannot be made"),
+        ([], {"HEADWAY_DATA_DIR": ""}, "HEADWAY_DATA_DIR: is set to an empty string"),
+        (["--port", "99999"], {}, "--port: "),
+        (["--log-level", "x"], {}, "--log-level: "),
+    ],
+)
+def test_what_cannot_start_is_one_sentence(
+    tmp_path: Path, arguments: list[str], env: dict[str, str], said: str
+) -> None:
+    """Exit 78 before anything is started."""
+    (tmp_path / "file").touch()
+    given = [str(tmp_path / a) if a.startswith("file") else a for a in arguments]
+    where = {"HOME": str(tmp_path), "HEADWAY_PORT": "0"}
+    ended = headway_command(["serve", *given], {**where, **env})
+    assert ended.returncode == 78
+    assert said in ended.stderr
+    assert ended.stderr.count("\n") == 1

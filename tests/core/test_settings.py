@@ -25,7 +25,19 @@ def test_the_command_line_wins(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("HEADWAY_PORT", "many"), ("HEADWAY_LOG_LEVEL", "loud"), ("HEADWAY_API_KEY", " ")],
+    [
+        ("HEADWAY_PORT", "many"),
+        ("HEADWAY_LOG_LEVEL", "loud"),
+        ("HEADWAY_API_KEY", " "),
+        ("HEADWAY_API_KEY", ""),
+        ("HEADWAY_REDIS_URL", ""),
+        ("HEADWAY_REDIS_URL", "nonsense"),
+        ("HEADWAY_REDIS_URL", "http://h:1"),
+        ("HEADWAY_REDIS_URL", "redis://h:port"),
+        ("HEADWAY_REDIS_URL", "unix://"),
+        ("HEADWAY_DATA_DIR", ""),
+        ("HEADWAY_POLICY", ""),
+    ],
 )
 def test_a_wrong_value_is_refused_by_name(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str
@@ -34,6 +46,23 @@ def test_a_wrong_value_is_refused_by_name(
     monkeypatch.setenv(name, value)
     with pytest.raises(ConfigError, match=name):
         load_settings()
+
+
+def test_a_wrong_option_is_refused_by_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who gave ``--port`` hears of that, whatever the environment says."""
+    monkeypatch.setenv("HEADWAY_PORT", "9")
+    with pytest.raises(ConfigError, match=r"^--port: Input should be less than"):
+        load_settings(port=99999)
+    with pytest.raises(ConfigError, match=r"^--log-level: "):
+        load_settings(log_level="x")
+
+
+def test_a_wrong_redis_url_does_not_show_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sentence says what is wanted, not what was given."""
+    monkeypatch.setenv("HEADWAY_REDIS_URL", "rediss//u:secret@h")
+    with pytest.raises(ConfigError) as caught:
+        load_settings()
+    assert str(caught.value) == "HEADWAY_REDIS_URL: must be a redis://, rediss:// or unix:// URL"
 
 
 def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:

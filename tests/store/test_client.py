@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from gateway.core.errors import StoreFull, StoreUnavailable
+from gateway.core.errors import ConfigError, StoreFull, StoreUnavailable
 from gateway.store.client import StoreClient, connect
 from gateway.store.embedded import EmbeddedServer
 from tests.support.valkey import server_in
@@ -105,3 +105,9 @@ async def test_a_client_survives_a_restart_of_the_server(tmp_path: Path) -> None
     finally:
         await client.aclose()
         server.stop()
+
+
+def test_a_url_with_an_unreadable_option_is_refused() -> None:
+    """Before anything connects, by the name of the setting."""
+    with pytest.raises(ConfigError, match="HEADWAY_REDIS_URL"):
+        connect("redis://127.0.0.1:1?health_check_interval=often")
