@@ -10,18 +10,21 @@ from gateway.batches.purge import purge_batch
 from gateway.bootstrap.store_url import store_url
 from gateway.core.errors import NotFound
 from gateway.core.settings import Settings
+from gateway.jobs.purge import purge_job
 from gateway.store.batches import BatchStore
 from gateway.store.blobs import LocalBlobs
 from gateway.store.client import connect
 from gateway.store.control import Scope
 from gateway.store.job_commands import JobCommands
+from gateway.store.job_files import is_job
+from gateway.store.jobs import LISTING, JobStore
 from gateway.store.keys import shard_of
 from gateway.store.queue import QueueClient
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A batch, a tenant, or everything when neither is given."""
+    """A batch or job, a tenant, or everything when neither is given."""
 
     batch: str | None = None
     tenant: str | None = None
@@ -30,9 +33,10 @@ class Selection:
 class QueueAdmin:
     """One command's view of the queue; ``open_admin`` makes it."""
 
-    def __init__(self, queue: QueueClient, batches: BatchStore) -> None:
+    def __init__(self, queue: QueueClient, batches: BatchStore, jobs: JobStore) -> None:
         self._queue = queue
         self._batches = batches
+        self._jobs = jobs
 
     async def pause(self, chosen: Selection, *, resume: bool) -> int:
         """Pause or resume; how many shards or segments it is now true for."""
@@ -76,8 +80,11 @@ class QueueAdmin:
         ]
 
     async def purge(self, batch_id: str) -> None:
-        """Forget a batch that has ended. Raises NotFound or Conflict."""
-        await purge_batch(self._batches, self._queue, batch_id)
+        """Forget a batch or job that has ended. Raises NotFound or Conflict."""
+        if is_job(batch_id):
+            await purge_job(self._jobs, self._queue, batch_id)
+        else:
+            await purge_batch(self._batches, self._queue, batch_id)
 
     async def confirm_clock(self) -> dict[str, int]:
         """Let deadlines pass again; the leap in ms of each shard that had one."""
@@ -88,12 +95,22 @@ class QueueAdmin:
 
     async def _places(self, chosen: Selection) -> list[tuple[str, Scope]]:
         if chosen.batch is not None:
-            record = await self._batches.load(chosen.batch)
-            if record is None:
-                raise NotFound(f"No such Batch object: {chosen.batch[:64]}", param="id")
-            return [(shard_of(s.model), Scope("segment", s.segment)) for s in record.segments]
+            segments = await self._segments(chosen.batch)
+            return [(shard_of(model), Scope("segment", name)) for name, model in segments]
         scope = Scope() if chosen.tenant is None else Scope("tenant", chosen.tenant)
         return [(shard, scope) for shard in await self._queue.shards()]
+
+    async def _segments(self, name: str) -> list[tuple[str, str]]:
+        """The segments of a batch or job with their models."""
+        if is_job(name):
+            job = await self._jobs.load(name)
+            if job is not None:
+                return [(job.facts.segment, job.facts.model)]
+        else:
+            batch = await self._batches.load(name)
+            if batch is not None:
+                return [(s.segment, s.model) for s in batch.segments]
+        raise NotFound(f"No such batch or job: {name[:64]}", param="id")
 
 
 @asynccontextmanager
@@ -101,7 +118,9 @@ async def open_admin(settings: Settings) -> AsyncIterator[QueueAdmin]:
     """Connect to the queue of ``settings``. Raises ConfigError when none is known."""
     client = connect(store_url(settings))
     try:
-        batches = BatchStore(JobCommands(client), LocalBlobs(settings.data_dir))
-        yield QueueAdmin(QueueClient(client), batches)
+        blobs = LocalBlobs(settings.data_dir)
+        batches = BatchStore(JobCommands(client), blobs)
+        jobs = JobStore(JobCommands(client, LISTING), blobs)
+        yield QueueAdmin(QueueClient(client), batches, jobs)
     finally:
         await client.aclose()

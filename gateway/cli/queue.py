@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The gateway's data directory.")]
-Batch = Annotated[str | None, typer.Argument(help="A batch.", metavar="[BATCH_ID]")]
+Batch = Annotated[str | None, typer.Argument(help="A batch or a job.", metavar="[ID]")]
 Tenant = Annotated[str | None, typer.Option("--tenant", help="All work of one tenant.")]
 All = Annotated[bool, typer.Option("--all", help="All work.")]
 _BROKEN = 1
@@ -108,7 +108,7 @@ def retry_failed(batch_id: Batch = None, data_dir: DataDir = None) -> None:
 
 @app.command()
 def purge(batch_id: str, data_dir: DataDir = None) -> None:
-    """Forget a batch that has ended; its files stay until they expire or are deleted."""
+    """Forget a batch or job that has ended; files of a batch stay until they expire."""
     _do(data_dir, lambda admin: admin.purge(batch_id))
     typer.echo(f"purged {batch_id}")
 
@@ -127,7 +127,7 @@ def _chosen(batch: str | None, tenant: str | None, everything: bool) -> "Selecti
     from gateway.bootstrap.queue_admin import Selection
 
     if [batch is not None, tenant is not None, everything].count(True) != 1:
-        raise typer.BadParameter("give one of BATCH_ID, --tenant and --all")
+        raise typer.BadParameter("give one of ID, --tenant and --all")
     return Selection(batch, tenant)
 
 

@@ -30,6 +30,21 @@ async def test_a_batch_is_paused_in_all_its_shards(plane: BatchPlane, store_url:
     assert await plane.run(10) + await plane.run(10, model="n") == 2
 
 
+async def test_a_job_is_paused_and_purged(plane: BatchPlane, store_url: str) -> None:
+    """Its id works wherever the id of a batch does."""
+    settings = Settings(data_dir=plane.root, redis_url=SecretStr(store_url))
+    job_id = (await plane.job())["id"]
+    async with open_admin(settings) as admin:
+        assert await admin.pause(Selection(job_id), resume=False) == 1
+        assert await plane.run(1) == 0
+        assert await admin.pause(Selection(job_id), resume=True) == 1
+        assert await plane.run(1) == 1
+        await plane.finish()
+        await admin.purge(job_id)
+        with pytest.raises(NotFound):
+            await admin.purge(job_id)
+
+
 async def test_given_up_rows_are_shown(plane: BatchPlane, store_url: str) -> None:
     """Newest first, with reason and last error; those without a line can start over."""
     settings = Settings(data_dir=plane.root, redis_url=SecretStr(store_url))

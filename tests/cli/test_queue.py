@@ -48,7 +48,7 @@ async def test_pause_and_resume(tmp_path: Path, store_url: str, queue: QueueClie
     assert _queue(store_url, tmp_path, "pause")[0] == 2
     code, _, told = _queue(store_url, tmp_path, "pause", "batch_none")
     assert code == 1
-    assert "No such Batch" in told
+    assert "No such batch" in told
 
 
 async def test_order(tmp_path: Path, store_url: str, queue: QueueClient) -> None:

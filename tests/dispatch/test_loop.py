@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.core.usage import Usage
+from gateway.core.work import Lease, Turns
 from gateway.store.client import StoreClient
 from tests.support.rig import SEGMENT, SHARD, Rig
 
@@ -129,3 +130,26 @@ async def test_a_fault_of_leasing_is_no_end(
     async with rig.running():
         view = await rig.until_done(3)
     assert view.ok == 3
+
+
+async def test_a_lease_knows_how_fast_rows_are_done(
+    tmp_path: Path, store: StoreClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was committed makes the speed; slack and speed go with every lease of the shard."""
+    rig = Rig(tmp_path, store, _answer)
+    noted: list[int] = []
+    asked: list[Turns] = []
+    lease = rig.queue.lease
+
+    async def watched(*args: Any) -> Lease | None:
+        asked.append(args[-1])
+        return await lease(*args)
+
+    monkeypatch.setattr(rig.queue, "lease", watched)
+    monkeypatch.setattr(rig.settler.speed, "note", lambda shard, tokens: noted.append(tokens))
+    monkeypatch.setattr(rig.settler.speed, "rate", lambda shard: 7.5 if shard == SHARD else 0.0)
+    await rig.add(20)
+    async with rig.running():
+        await rig.until_done(20)
+    assert sum(noted) == 20 * (2 + 3)
+    assert set(asked) == {Turns(16, 7.5, rig.limits.slack_ms)}
