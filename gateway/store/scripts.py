@@ -1,6 +1,7 @@
 """Lua scripts: loaded once, called by digest."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +23,9 @@ _FLAGS = {
     "outlook": "no-writes",
 }
 _DEFAULT_FLAGS = "allow-oom"
+_COMMENT = re.compile(r"^ *--.*\n", re.MULTILINE)
+_DEFINITION = re.compile(r"^(?=local )", re.MULTILINE)
+_NAME = re.compile(r"local (?:function )?(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +56,28 @@ def whole_script(name: str) -> Script:
 
 @cache
 def queue_script(name: str) -> Script:
-    """The queue script ``lua/<name>.lua`` with the queue's shared part in front of it."""
+    """The queue script ``lua/<name>.lua`` with what it uses of the shared part in front of it.
+
+    Every call runs the definitions again, so those that are not needed would cost each time.
+    """
     flags = _FLAGS.get(name, _DEFAULT_FLAGS)
-    return Script.of("\n".join([f"#!lua flags={flags}", _text("lib"), _text(name)]))
+    own = _COMMENT.sub("", _text(name))
+    return Script.of(f"#!lua flags={flags}\n{_needed(_COMMENT.sub('', _text('lib')), own)}{own}")
 
 
 async def run_script(redis: Redis, name: str, shard: str, *args: str | int | bytes) -> Any:
     """Run a queue script on a shard."""
     return await queue_script(name).run(redis, [shard_key(shard, "meta")], *args)
+
+
+def _needed(shared: str, own: str) -> str:
+    """The definitions of ``shared`` that ``own`` or one of them names; each names earlier ones."""
+    kept = ""
+    for definition in reversed(_DEFINITION.split(shared)):
+        name = _NAME.match(definition)
+        if name and re.search(rf"\b{name[1]}\b", kept + own):
+            kept = definition + kept
+    return kept
 
 
 def _text(name: str) -> str:

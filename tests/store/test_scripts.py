@@ -14,14 +14,20 @@ QUEUE = [
     "audit",
     "cancel",
     "commit",
+    "confirm_clock",
     "enqueue",
     "extend",
     "finish_claim",
     "finish_commit",
     "lease",
     "nack",
+    "pause",
+    "purge",
     "reap",
     "release",
+    "reprioritise",
+    "retry_dead",
+    "start",
     "stats",
     "tick",
 ]
@@ -41,6 +47,15 @@ def test_every_script_says_what_it_does(name: str) -> None:
     source = (resources.files("gateway.store") / "lua" / f"{name}.lua").read_text()
     assert source.startswith("-- ")
     assert "-- Returns" in source or "Returns" in source.split("\n\n")[0]
+
+
+def test_a_script_carries_what_it_uses_and_no_more() -> None:
+    """Definitions run at every call: those of other scripts are left out."""
+    stats, nack = queue_script("stats").source, queue_script("nack").source
+    assert "local function num(" in stats
+    assert "local function place(" not in stats
+    assert nack.index("local function make_ready(") < nack.index("local function place(")
+    assert "local function revive(" not in nack
 
 
 async def test_a_forgotten_script_is_sent_again(store: StoreClient) -> None:

@@ -7,8 +7,7 @@ local lease, seg = ARGV[1], ARGV[2]
 local key = P .. 's:' .. seg
 local n = #ARGV[4] / 4
 local now = now_ms()
-local rows, pos = {}, 1
-for i = 1, n do rows[i], pos = struct.unpack('<I4', ARGV[4], pos) end
+local rows = u32s(ARGV[4])
 local h = call('HMGET', key, 'status', 'tenant', 'model', 'n', 'weight', 'cur', 'ok', 'bad', 'open', 'prompt', 'completion',
   'cached', 'reasoning', ARGV[3])
 if h[1] and math.max(unpack(rows)) >= tonumber(h[4]) then
@@ -19,20 +18,21 @@ if h[1] ~= 'queued' and h[1] ~= 'cancelling' then
   return { 0, 0, n }
 end
 
--- One command sets all done bits and tells which were set before.
-local function set_bits(name, list)
+-- What sets a bit for each row, in one command that tells which were set before.
+local function set_each(list)
   local args = {}
   for i = 1, #list do
     args[4 * i - 3], args[4 * i - 2], args[4 * i - 1], args[4 * i] = 'SET', 'u1', list[i], 1
   end
-  return call('BITFIELD', P .. name .. ':' .. seg, unpack(args))
+  return args
 end
 
 local function write_refs(first, last)
   call('SETRANGE', P .. 'f:' .. seg, rows[first] * 16, string.sub(ARGV[5], first * 16 - 15, last * 16))
 end
 
-local before = set_bits('d', rows)
+local all = set_each(rows)
+local before = call('BITFIELD', P .. 'd:' .. seg, unpack(all))
 local fresh, prompt, completion, cached, reasoning = 0, 0, 0, 0, 0
 local new, good, first = {}, {}, nil
 for i = 1, n do
@@ -50,7 +50,7 @@ for i = 1, n do
   end
 end
 if first then write_refs(first, n) end
-if #good > 0 then set_bits('g', good) end
+if #good > 0 then call('BITFIELD', P .. 'g:' .. seg, unpack(#good == n and all or set_each(good))) end
 
 -- Rows of `new` that some lease holds: their estimates were charged.
 local function charged()

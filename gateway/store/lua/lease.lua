@@ -54,19 +54,19 @@ local function take_fresh(seg, run, most, n)
   if hi <= run.cur then return 0 end
   local base = math.floor(run.cur / 8)
   local done = call('GETRANGE', P .. 'd:' .. seg, base, math.floor((hi - 1) / 8))
+  local some_done = string.find(done, '[^%z]') ~= nil
   local function is_done(row)
     local byte = string.byte(done, math.floor(row / 8) - base + 1) or 0
     return bit.band(byte, bit.rshift(128, row % 8)) ~= 0
   end
-  while run.cur < hi and is_done(run.cur) do run.cur = run.cur + 1 end
+  while some_done and run.cur < hi and is_done(run.cur) do run.cur = run.cur + 1 end
   run.from = run.cur
   if hi <= run.from then return 0 end
   local blob = call('GETRANGE', P .. 'k:' .. seg, run.from * 4, hi * 4 - 1)
-  local pos, cost, used = 1, 0, 0
-  while run.cur < hi and not is_done(run.cur) do
-    cost, pos = struct.unpack('<I4', blob, pos)
-    if not fits(cost) then break end
-    used = used + cost
+  local costs, used = u32s(blob), 0
+  for i = 1, hi - run.from do
+    if some_done and is_done(run.cur) or not fits(costs[i]) then break end
+    used = used + costs[i]
     run.rows[#run.rows + 1] = run.cur
     run.cur = run.cur + 1
   end

@@ -108,17 +108,26 @@ local function place(seg, now)
   end
 end
 
+-- The numbers of a string of 4 bytes each.
+local function u32s(blob)
+  local numbers = { struct.unpack('<' .. string.rep('I4', #blob / 4), blob) }
+  numbers[#numbers] = nil -- where the string ends
+  return numbers
+end
+
 -- Sum of the token estimates of rows; one read, as rows that go together are neighbours.
 local function estimate(seg, rows)
   if #rows == 0 then return 0 end
-  local lo, hi = tonumber(rows[1]), tonumber(rows[1])
-  for i = 2, #rows do
-    local row = tonumber(rows[i])
-    if row < lo then lo = row elseif row > hi then hi = row end
-  end
-  local blob, sum = call('GETRANGE', P .. 'k:' .. seg, lo * 4, hi * 4 + 3), 0
+  local lo, hi, sum = math.huge, 0, 0
+  for i = 1, #rows do lo, hi = math.min(lo, rows[i]), math.max(hi, rows[i]) end
+  local blob = call('GETRANGE', P .. 'k:' .. seg, lo * 4, hi * 4 + 3)
   if #blob < (hi - lo + 1) * 4 then return 0 end
-  for i = 1, #rows do sum = sum + struct.unpack('<I4', blob, (rows[i] - lo) * 4 + 1) end
+  if hi - lo + 1 == #rows then
+    local costs = u32s(blob)
+    for i = 1, #rows do sum = sum + costs[i] end
+  else
+    for i = 1, #rows do sum = sum + struct.unpack('<I4', blob, (rows[i] - lo) * 4 + 1) end
+  end
   return sum
 end
 
