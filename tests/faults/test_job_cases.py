@@ -19,7 +19,7 @@ from tests.support.upstream import ScriptedUpstream
 _DIES_BEFORE_ENQUEUE = """
 import os, signal
 from gateway.store.queue import QueueClient
-async def enqueue(self, shard, spec):
+async def enqueue(*given):
     os.kill(os.getpid(), signal.SIGKILL)
 QueueClient.enqueue = enqueue
 from gateway.cli.main import main
