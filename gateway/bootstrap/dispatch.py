@@ -20,11 +20,12 @@ from gateway.bootstrap.announce import announced
 from gateway.bootstrap.data_dir import ready_data_dir
 from gateway.bootstrap.local import parse_addresses, with_addresses
 from gateway.bootstrap.observers import Observers
-from gateway.bootstrap.pools import target_lanes, target_pools
+from gateway.bootstrap.pools import target_carriers, target_lanes, target_pools
 from gateway.bootstrap.store_url import store_url
 from gateway.core.clock import Clock, SystemClock
 from gateway.core.ids import new_id
 from gateway.core.settings import Settings
+from gateway.dispatch.carriage import Means
 from gateway.dispatch.held import Holdings
 from gateway.dispatch.loop import Dispatcher, LeaseLimits
 from gateway.dispatch.pool import Pool
@@ -47,6 +48,7 @@ from gateway.routing.offline import RowCaller
 from gateway.routing.router import Router
 from gateway.store.batches import BatchStore
 from gateway.store.blobs import LocalBlobs
+from gateway.store.carries import Carries
 from gateway.store.client import StoreClient, connect
 from gateway.store.deliveries import Deliveries
 from gateway.store.files import FileStore
@@ -110,12 +112,20 @@ class _Process:
         retry = _retry(settings)
         job_done = asyncio.Event()
         settler = Settler(queue, self._parts, holdings, retry, clock, job_done)
-        caller = RowCaller(Router(policy), self._registry)
+        router = Router(policy)
+        caller = RowCaller(router, self._registry)
         self._observers = Observers(settings, policy)
         runner = RowRunner(caller, JournalLedger(journal, self._observers.each), clock)
+        self._carriers = target_carriers(
+            policy,
+            router,
+            clock,
+            lambda api, rules: Means(api, rules, Carries(blobs), runner, settler, holdings, clock),
+        )
         pools = target_pools(
             policy,
             target_lanes(settings, policy, clock),
+            self._carriers,
             lambda lanes: Pool(lanes, runner, settler, holdings, settings.retry_base_seconds),
         )
         limits = _limits(settings, policy)
@@ -135,6 +145,8 @@ class _Process:
     async def aclose(self) -> None:
         """Ship the last records and close everything, within seconds."""
         await self._registry.aclose()
+        for carrier in self._carriers.values():
+            await carrier.aclose()
         await self._shipper.close(_CLOSE_SECONDS)
         await self._observers.aclose()
         self._parts.close()

@@ -2,15 +2,23 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from gateway.core.clock import Clock
 from gateway.core.settings import Settings
+from gateway.dispatch.carriage import CarryRules, Means
+from gateway.dispatch.carrier import Carrier
+from gateway.dispatch.carrying import CarryingPool
 from gateway.dispatch.gate import Gate
 from gateway.dispatch.lane import TargetLane
+from gateway.dispatch.loop import RowPool
 from gateway.dispatch.pacing import FixedWindow
 from gateway.dispatch.pool import Pool
 from gateway.dispatch.rate import RateBudget
-from gateway.policy.model import Policy, TargetPolicy
+from gateway.policy.model import BatchApiPolicy, Policy, TargetPolicy
+from gateway.providers.registry import remote_batches
+from gateway.providers.remote_batches import RemoteBatches
+from gateway.routing.router import Router
 from gateway.store.keys import shard_of
 
 _GATE_BASE = 0.1
@@ -22,26 +30,66 @@ def target_lanes(settings: Settings, policy: Policy, clock: Clock) -> dict[str, 
     return {
         name: _lane(settings, name, target, clock)
         for name, target in policy.targets.items()
-        if target.lanes.batch.max_in_flight > 0
+        if target.lanes.batch.max_in_flight > 0 and target.batch_api is None
+    }
+
+
+def target_carriers(
+    policy: Policy,
+    router: Router,
+    clock: Clock,
+    means: Callable[[RemoteBatches, CarryRules], Means],
+) -> dict[str, Carrier]:
+    """A carrier for each target whose Batch API is used."""
+    return {
+        name: Carrier(
+            means(remote_batches(name, target, clock), _carry_rules(target.batch_api)),
+            partial(router.route, name),
+        )
+        for name, target in policy.targets.items()
+        if target.batch_api is not None
     }
 
 
 def target_pools(
     policy: Policy,
     lanes: Mapping[str, TargetLane],
+    carriers: Mapping[str, Carrier],
     make: Callable[[Sequence[TargetLane]], Pool],
-) -> dict[str, Pool]:
-    """The pool of each shard. Models served by the same targets share one."""
-    pools: dict[tuple[str, ...], Pool] = {}
-    by_shard: dict[str, Pool] = {}
+) -> dict[str, RowPool]:
+    """The pool of each shard. Models served by the same targets share one.
+
+    Of several Batch APIs a model uses the first.
+    """
+    pools: dict[tuple[str, ...], RowPool] = {}
+    by_shard: dict[str, RowPool] = {}
     for model, names in policy.models().items():
-        able = tuple(name for name in names if name in lanes)
+        able = tuple(name for name in names if name in lanes or name in carriers)
         if not able:
             continue
         if able not in pools:
-            pools[able] = make([lanes[name] for name in able])
+            direct = [lanes[name] for name in able if name in lanes]
+            pool = make(direct) if direct else None
+            carrier = next((carriers[name] for name in able if name in carriers), None)
+            pools[able] = CarryingPool(carrier, pool) if carrier else _sure(pool)
         by_shard[shard_of(model)] = pools[able]
     return by_shard
+
+
+def _sure(pool: Pool | None) -> Pool:
+    assert pool is not None
+    return pool
+
+
+def _carry_rules(policy: BatchApiPolicy) -> CarryRules:
+    return CarryRules(
+        window=policy.window,
+        slack=policy.min_slack,
+        collect=policy.collect,
+        poll=policy.poll,
+        rows=policy.max_rows,
+        batches=policy.max_batches,
+    )
 
 
 def _lane(settings: Settings, name: str, target: TargetPolicy, clock: Clock) -> TargetLane:

@@ -5,13 +5,13 @@ import logging
 import random
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from gateway.batches.rows import RowSource
 from gateway.core.errors import Unavailable
 from gateway.core.work import Lease, Turns
 from gateway.dispatch.assemble import assemble, release_map
 from gateway.dispatch.held import HeldRow, Holdings
-from gateway.dispatch.pool import Pool
 from gateway.dispatch.settle import Settler
 from gateway.store.queue import QueueClient
 
@@ -39,6 +39,27 @@ class LeaseLimits:
     slack_ms: int = 0
 
 
+class RowPool(Protocol):
+    """Where leased rows run. ``changed`` is set when ``wants`` may have risen."""
+
+    changed: asyncio.Event
+
+    def wants(self) -> int:
+        """Rows worth leasing now."""
+
+    async def take(self, rows: Sequence[HeldRow]) -> None:
+        """Take rows of a lease and start what may start."""
+
+    def drop(self, row: HeldRow) -> bool:
+        """Stop a row. False: its result is on the way already."""
+
+    def close(self) -> None:
+        """Start nothing any more."""
+
+    async def idle(self) -> None:
+        """Wait until no row runs."""
+
+
 class Dispatcher:
     """Keeps the pools filled. ``pools`` maps the shards it serves to the pool of their target."""
 
@@ -48,7 +69,7 @@ class Dispatcher:
         source: RowSource,
         holdings: Holdings,
         settler: Settler,
-        pools: Mapping[str, Pool],
+        pools: Mapping[str, RowPool],
         limits: LeaseLimits,
     ) -> None:
         self._queue = queue
@@ -61,7 +82,7 @@ class Dispatcher:
 
     async def run(self) -> None:
         """Fill every pool until ``stop``; each pool has a loop of its own."""
-        shards: dict[Pool, list[str]] = {}
+        shards: dict[RowPool, list[str]] = {}
         for shard, pool in self._pools.items():
             shards.setdefault(pool, []).append(shard)
         async with asyncio.TaskGroup() as tasks:
@@ -103,7 +124,7 @@ class Dispatcher:
             released.setdefault(row.run.segment, []).append(row.row.index)
         await self._release_all([(shard, lease, left) for (shard, lease), left in leases.items()])
 
-    async def _fill(self, pool: Pool, shards: Sequence[str]) -> None:
+    async def _fill(self, pool: RowPool, shards: Sequence[str]) -> None:
         while not self._stopping.is_set():
             wanted = pool.wants()
             if not wanted:
@@ -120,7 +141,7 @@ class Dispatcher:
                 log.exception("no rows can be leased")
                 await asyncio.sleep(_LEASE_PAUSE)
 
-    async def _lease_some(self, pool: Pool, shards: Sequence[str], wanted: int) -> bool:
+    async def _lease_some(self, pool: RowPool, shards: Sequence[str], wanted: int) -> bool:
         """Lease from each shard in turn; False when none had anything."""
         found = False
         for shard in shards:
@@ -141,10 +162,10 @@ class Dispatcher:
                     break
         return found
 
-    async def _take(self, pool: Pool, lease: Lease) -> None:
+    async def _take(self, pool: RowPool, lease: Lease) -> None:
         found = await assemble(lease, self._source, self._holdings)
         if not self._stopping.is_set():
-            pool.stage(found.rows)
+            await pool.take(found.rows)
         if found.unread:
             await self._queue.release(lease.shard, lease.id, found.unread)
             await asyncio.sleep(_LEASE_PAUSE)

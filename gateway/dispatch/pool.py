@@ -60,6 +60,10 @@ class Pool:
         held = self._running + len(self._waiting) + len(self._moved) + self._parked
         return rows_to_lease(window, held) if window else 0
 
+    async def take(self, rows: Sequence[HeldRow]) -> None:
+        """As ``stage``."""
+        self.stage(rows)
+
     def stage(self, rows: Sequence[HeldRow]) -> None:
         """Take rows of a lease and start what may start."""
         for row in rows:

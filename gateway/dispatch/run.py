@@ -114,6 +114,16 @@ class RowRunner:
         record.close(self._success(answer))
         return finished
 
+    def told(self, held: HeldRow, outcome: RowAnswer | UpstreamError) -> Finished | Failed:
+        """The result of a row that ran out of our sight, put on record."""
+        request_id = new_id("req")
+        record = self._ledger.open(self._intent(held, request_id))
+        if isinstance(outcome, UpstreamError):
+            record.close(self._failure(outcome))
+            return _failed(held, outcome, request_id)
+        record.close(self._success(outcome))
+        return _finished(held, outcome, request_id)
+
     def _intent(self, held: HeldRow, request_id: str) -> CallIntent:
         run = held.run
         return CallIntent(

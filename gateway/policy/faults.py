@@ -8,8 +8,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from gateway.policy.model import Policy, seconds
+from gateway.policy.model import Policy
 from gateway.policy.tree import Place
+from gateway.policy.values import seconds
 
 # Names that were renamed here, or that the same thing has elsewhere → ours.
 RENAMED: Mapping[str, str] = {

@@ -1,45 +1,17 @@
 """The policy: targets, lanes, keys, tenants. What a platform team writes.
 
-Durations are seconds, or text such as ``250ms``, ``30s``, ``2m``, ``24h``. Unknown keys are
-refused. Every class is frozen: a policy is replaced as a whole, never changed.
+Unknown keys are refused. Every class is frozen: a policy is replaced as a whole, never changed.
 """
 
-import re
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    SecretStr,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from gateway.core.lanes import Lane
 from gateway.core.targets import Timeouts
 from gateway.core.work import Quota
+from gateway.policy.values import Duration, PolicyModel
 from gateway.schemas.webhooks import secret_key
-
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
-
-
-def seconds(value: object) -> object:
-    """``250ms`` → 0.25. Numbers pass; other text is left for the validator to refuse."""
-    if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
-        return float(match[1]) * _UNITS[match[2]]
-    return value
-
-
-Duration = Annotated[float, BeforeValidator(seconds), Field(ge=0)]
-
-
-class PolicyModel(BaseModel):
-    """Base: frozen, unknown keys refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class LaneLimits(PolicyModel):
@@ -112,6 +84,22 @@ class RateLimits(PolicyModel):
     tokens_per_minute: float | None = Field(default=None, ge=1)
 
 
+class BatchApiPolicy(PolicyModel):
+    """Use of a provider's own Batch API for batch rows that can wait.
+
+    ``window`` is the completion window asked for. Rows with at least ``min_slack`` left to their
+    deadline are collected for ``collect`` seconds or until there are ``max_rows``, and handed in;
+    ``max_batches`` run there at once and are asked about every ``poll`` seconds.
+    """
+
+    window: str = Field(default="24h", min_length=1)
+    min_slack: Duration = 3600.0
+    collect: Duration = 10.0
+    poll: Duration = Field(default=30.0, gt=0)
+    max_rows: int = Field(default=5000, ge=1, le=50_000)
+    max_batches: int = Field(default=4, ge=1)
+
+
 class TargetPolicy(PolicyModel):
     """One model server or provider.
 
@@ -126,11 +114,12 @@ class TargetPolicy(PolicyModel):
     api_key: SecretStr | None = None
     api_keys: tuple[SecretStr, ...] = ()
     limits: RateLimits = RateLimits()
+    batch_api: BatchApiPolicy | None = None
     models: dict[str, str] = Field(min_length=1)
     lanes: Lanes = Lanes()
     timeouts: TimeoutPolicy = TimeoutPolicy()
     retry: RetryPolicy = RetryPolicy()
-    headers: dict[str, SecretStr] = {}
+    headers: dict[str, SecretStr] = Field(default_factory=dict)
     priority: bool | None = None
     worker: WorkerPolicy = WorkerPolicy()
 
@@ -140,6 +129,11 @@ class TargetPolicy(PolicyModel):
         if isinstance(value, dict) and isinstance(value.get("models"), list):
             return {**value, "models": {str(name): str(name) for name in value["models"]}}
         return value
+
+    @field_validator("batch_api", mode="before")
+    @classmethod
+    def _plain_yes(cls, value: object) -> object:
+        return {} if value is True else (None if value is False else value)
 
     @model_validator(mode="after")
     def _has_an_address(self) -> "TargetPolicy":
@@ -227,7 +221,7 @@ class ClassifyPolicy(PolicyModel):
     default: Lane = Lane.INTERACTIVE
     array_offline_over: int = Field(default=16, ge=1)
     patient_over: Duration = 900.0
-    rules: dict[str, ClassifyRule] = {}
+    rules: dict[str, ClassifyRule] = Field(default_factory=dict)
 
 
 class BatchPolicy(PolicyModel):
@@ -247,8 +241,8 @@ class Policy(PolicyModel):
     """The whole file."""
 
     targets: dict[str, TargetPolicy] = Field(min_length=1)
-    keys: dict[str, KeyPolicy] = {}
-    tenants: dict[str, TenantPolicy] = {}
+    keys: dict[str, KeyPolicy] = Field(default_factory=dict)
+    tenants: dict[str, TenantPolicy] = Field(default_factory=dict)
     classify: ClassifyPolicy = ClassifyPolicy()
     batch: BatchPolicy = BatchPolicy()
     head_hold: Duration = 10.0

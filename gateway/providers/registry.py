@@ -11,6 +11,7 @@ from gateway.core.errors import ConfigError
 from gateway.providers.base import Target
 from gateway.providers.failures import Scrubber
 from gateway.providers.openai_http import OpenAITarget
+from gateway.providers.remote_batches import RemoteBatches
 
 
 class TargetSettings(Protocol):
@@ -75,5 +76,19 @@ def _target(name: str, policy: TargetSettings, clock: Clock) -> OpenAITarget:
         policy.base_url,
         clock,
         api_keys=[key.get_secret_value() for key in keys],
+        headers={key: value.get_secret_value() for key, value in policy.headers.items()},
+    )
+
+
+def remote_batches(name: str, policy: TargetSettings, clock: Clock) -> RemoteBatches:
+    """The Batch API of a target, with its first key. Raises ConfigError without an address."""
+    if not policy.base_url:
+        raise ConfigError(f"target {name}: base_url is missing")
+    keys = policy.api_keys or ((policy.api_key,) if policy.api_key else ())
+    return RemoteBatches(
+        name,
+        policy.base_url,
+        clock,
+        api_key=keys[0].get_secret_value() if keys else None,
         headers={key: value.get_secret_value() for key, value in policy.headers.items()},
     )

@@ -16,7 +16,7 @@ from gateway.providers.registry import Registry
 from gateway.providers.sse import events
 from gateway.routing.outgoing import outgoing_body
 from gateway.routing.plan import Route
-from gateway.routing.router import Router, model_not_found
+from gateway.routing.router import Router
 
 PREFIX = "/v1"
 _STREAMED = frozenset({"/v1/chat/completions", "/v1/completions"})
@@ -101,10 +101,7 @@ class RowCaller:
     def _route(self, model: str, target: str) -> Route:
         route = self._routes.get((model, target))
         if route is None:
-            found = [r for r in self._router.plan(model, Lane.BATCH) if r.target == target]
-            if not found:
-                raise model_not_found(model)
-            route = self._routes[model, target] = found[0]
+            route = self._routes[model, target] = self._router.route(target, model)
         return route
 
 

@@ -31,6 +31,13 @@ class Router:
             raise model_not_found(model)
         return routes
 
+    def route(self, target: str, model: str) -> Route:
+        """The route of ``model``'s batch rows over one target. Raises ModelNotFound."""
+        for route in self.plan(model, Lane.BATCH):
+            if route.target == target:
+                return route
+        raise model_not_found(model)
+
 
 def model_not_found(model: str) -> ModelNotFound:
     """The same answer for a model that does not exist and one the key may not use."""

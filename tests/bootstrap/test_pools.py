@@ -39,7 +39,7 @@ def test_lanes_and_pools_of_a_policy(tmp_path: Path) -> None:
         made.append([lane.name for lane in of])
         return object()
 
-    pools = target_pools(policy, lanes, make)  # type: ignore[arg-type]  # only counted
+    pools = target_pools(policy, lanes, {}, make)  # type: ignore[arg-type]  # only counted
     assert made == [["a", "b"], ["a"], ["b"], ["d"]]
     assert pools[shard_of("q")] is pools[shard_of("r")]
     assert pools[shard_of("o")] is not pools[shard_of("m")]

@@ -8,7 +8,8 @@ import pytest
 
 from gateway.policy import model
 from gateway.policy.loader import load_policy
-from gateway.policy.model import Policy, PolicyModel
+from gateway.policy.model import Policy
+from gateway.policy.values import PolicyModel
 from tests.support.docs import PAGES, ROOT, Block, blocks, links, table
 from tests.support.settings_table import PAGE, page_with_table
 
