@@ -107,6 +107,12 @@ class _Parts:
         self._name = _decoded(options.get(b"name", b""))
         self._is_file = self._name == "file"
         if self._is_file:
+            if b"filename" not in options:
+                raise InvalidRequest(
+                    "'file' came as a text: it must be a file with a name, as curl's "
+                    "-F file=@PATH sends it.",
+                    param="file",
+                )
             if self.form.filename is not None:
                 raise InvalidRequest("There must be one file part.", param="file")
             self.form.filename = _decoded(options.get(b"filename", b""))

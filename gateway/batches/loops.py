@@ -10,6 +10,7 @@ from gateway.core.errors import HeadwayError
 log = logging.getLogger(__name__)
 
 _ERROR_PAUSE = 1.0
+_LONGEST_PAUSE = 4.0
 
 
 async def keep_doing(
@@ -23,18 +24,25 @@ async def keep_doing(
     """Take steps until cancelled, ``every`` seconds apart or when ``wake`` is set.
 
     With ``busy`` a step that found something (is true) is followed by the next one at once. A
-    fault of a step is logged and is no end.
+    fault of a step is logged and is no end: the next one comes 1 second later, then 2, then 4.
     """
+    faults = 0
     while True:
         found: object = None
         try:
             found = await step()
         except HeadwayError as error:
+            faults += 1
             log.warning("%s waits: %s", name, error.message)
-            await asyncio.sleep(_ERROR_PAUSE)
         except Exception:
+            faults += 1
             log.exception("%s waits", name)
-            await asyncio.sleep(_ERROR_PAUSE)
+        else:
+            if faults:
+                log.info("%s goes on", name)
+            faults = 0
+        if faults:
+            await asyncio.sleep(min(_ERROR_PAUSE * 2 ** min(faults - 1, 8), _LONGEST_PAUSE))
         if not (busy and found):
             await _pause(every, wake)
 

@@ -2,11 +2,14 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 from gateway.core.errors import HeadwayError
 from gateway.policy.model import Policy
+
+log = logging.getLogger(__name__)
 
 _EVERY = 0.5
 _LIMIT = 2.0
@@ -20,6 +23,7 @@ class Watch:
         self._addresses = {address_of(str(t.base_url)) for t in policy.targets.values()}
         self._ping = ping
         self._store = False
+        self._away = False
         self._targets = False
 
     async def store(self) -> bool:
@@ -42,6 +46,17 @@ class Watch:
             self._answers(), *(connects(*address) for address in self._addresses)
         )
         self._targets = any(reached)
+        if self._away is self._store:
+            self._away = not self._store
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._away:
+            log.warning(
+                "the queue server does not answer: batches and jobs wait, other calls go on"
+            )
+        else:
+            log.info("the queue server answers again")
 
     async def _answers(self) -> bool:
         try:

@@ -9,6 +9,7 @@ import typer
 
 from gateway.cli.connection import ApiKey, BaseUrl, DataDir, connect
 from gateway.cli.retry import retry_failed
+from gateway.cli.tables import show
 from gateway.core.errors import Unavailable
 from gateway.providers.api_client import ApiClient
 
@@ -55,20 +56,14 @@ def list_batches(
     data_dir: DataDir = None,
 ) -> None:
     """The newest batches."""
-    from rich.console import Console
-    from rich.table import Table
-
     with connect(base_url, api_key, data_dir) as client:
         batches = client.batches(limit)
-    table = Table("batch", "status", "done", "failed", "total")
-    for batch in batches:
-        counts = batch["request_counts"]
-        table.add_row(
-            batch["id"],
-            batch["status"],
-            *(str(counts[k]) for k in ("completed", "failed", "total")),
-        )
-    Console().print(table)
+    counts = ("completed", "failed", "total")
+    rows = (
+        [batch["id"], batch["status"], *(str(batch["request_counts"][name]) for name in counts)]
+        for batch in batches
+    )
+    show(("batch", "status", "done", "failed", "total"), rows)
 
 
 @app.command()
@@ -195,7 +190,14 @@ def _conclude(batch: dict[str, Any]) -> None:
         err=True,
     )
     for fault in (batch.get("errors") or {}).get("data", []):
-        typer.echo(f"line {fault.get('line')}: {fault.get('message')}", err=True)
+        place = "" if fault.get("line") is None else f"line {fault['line']}: "
+        typer.echo(f"{place}{fault.get('message')}", err=True)
+    if batch.get("error_file_id"):
+        typer.echo(
+            f"the lines that failed: headway batch download {batch['id']} --errors -o FILE\n"
+            f"to run them again: headway batch retry-failed {batch['id']}",
+            err=True,
+        )
     if batch["status"] != "completed":
         raise typer.Exit(_NOT_COMPLETED)
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.connection import ApiKey, BaseUrl, DataDir, connect
+from gateway.cli.tables import show
 from gateway.core.errors import Unavailable
 from gateway.providers.api_client import ApiClient
 
@@ -78,15 +79,10 @@ def list_jobs(
     data_dir: DataDir = None,
 ) -> None:
     """The newest jobs."""
-    from rich.console import Console
-    from rich.table import Table
-
     with connect(base_url, api_key, data_dir) as client:
         jobs = client.jobs(limit)
-    table = Table("job", "status", "endpoint", "model")
-    for job in jobs:
-        table.add_row(*(str(job[name]) for name in ("id", "status", "endpoint", "model")))
-    Console().print(table)
+    names = ("id", "status", "endpoint", "model")
+    show(("job", *names[1:]), ([str(job[name]) for name in names] for job in jobs))
 
 
 @app.command()

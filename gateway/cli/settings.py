@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from gateway.cli.tables import show as list_rows
 from gateway.core.settings import Settings, load_settings
 
 
@@ -16,16 +17,16 @@ def show(
     if as_json:
         typer.echo(json.dumps({name: _value(settings, name) for name in Settings.model_fields}))
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("setting", "value", "source", "meaning")
-    for name, field in Settings.model_fields.items():
-        source = "environment" if name in settings.model_fields_set else "default"
-        table.add_row(
-            f"HEADWAY_{name.upper()}", _value(settings, name), source, field.description or ""
+    rows = [
+        (
+            f"HEADWAY_{name.upper()}",
+            _value(settings, name),
+            "environment" if name in settings.model_fields_set else "default",
+            field.description or "",
         )
-    Console().print(table)
+        for name, field in Settings.model_fields.items()
+    ]
+    list_rows(("setting", "value", "source", "meaning"), rows)
 
 
 def _value(settings: Settings, name: str) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gateway.cli.tables import show
 from gateway.core.settings import load_settings
 
 _COLUMNS = ("lane", "model", "tenant", "requests", "failed", "prompt", "completion", "wasted")
@@ -35,12 +36,9 @@ def usage(
     if as_json:
         typer.echo(json.dumps(report.to_json()))
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(*_COLUMNS)
+    rows: list[list[str]] = []
     for row in report.rows:
         figures = (row.requests, row.failed, row.usage.prompt, row.usage.completion)
         wasted = row.wasted.total
-        table.add_row(row.lane, row.model, row.tenant, *(f"{n:,}" for n in (*figures, wasted)))
-    Console().print(table)
+        rows.append([row.lane, row.model, row.tenant, *(f"{n:,}" for n in (*figures, wasted))])
+    show(_COLUMNS, rows)

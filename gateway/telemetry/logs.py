@@ -4,6 +4,8 @@ import logging
 import sys
 from types import TracebackType
 
+from gateway.telemetry.folding import Folded
+
 _FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s %(message)s"
 # These write headers, addresses or whole requests at debug level.
 _TALKATIVE = ("aiohttp", "asyncio", "httpx", "opentelemetry", "redis", "uvicorn.access")
@@ -37,9 +39,13 @@ _PLACES = 3
 
 
 def set_up_logs(level: str) -> None:
-    """Send the log of this process to stderr, from ``level`` (debug, info, warning, error) on."""
+    """Send the log of this process to stderr, from ``level`` (debug, info, warning, error) on.
+
+    A warning that repeats is written once a minute.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine(_FORMAT))
+    handler.addFilter(Folded())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

@@ -70,3 +70,11 @@ async def test_a_cut_body_is_no_form() -> None:
     """An upload that ends early is refused, not kept as a shorter file."""
     with pytest.raises(InvalidRequest):
         await _received(_body(b"abc")[:-8], 1000)
+
+
+async def test_a_text_in_place_of_the_file() -> None:
+    """``-F file=text`` is told what it lacks."""
+    body = b'--XX\r\nContent-Disposition: form-data; name="file"\r\n\r\ntext\r\n--XX--\r\n'
+    with pytest.raises(InvalidRequest, match="file=@PATH") as caught:
+        await _received(body, 1000)
+    assert caught.value.param == "file"

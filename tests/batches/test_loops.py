@@ -1,6 +1,7 @@
 """Background work that goes on."""
 
 import asyncio
+import itertools
 import logging
 
 import pytest
@@ -39,16 +40,39 @@ async def test_a_fault_is_told_and_is_no_end(
     async def step() -> None:
         nonlocal steps
         steps += 1
-        if steps == 1:
+        if steps <= 3:
             raise fault
-        again.set()
+        if steps == 5:
+            again.set()
 
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.INFO):
         work = asyncio.create_task(keep_doing(step, "sweeping", every=0))
         async with asyncio.timeout(5):
             await again.wait()
     work.cancel()
-    assert "sweeping waits" in caplog.text
+    assert caplog.text.count("sweeping waits") == 3
+    assert caplog.text.count("sweeping goes on") == 1
+
+
+async def test_faults_that_last_are_met_at_growing_intervals(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A store that stays away is not asked ten times a second."""
+    monkeypatch.setattr("gateway.batches.loops._ERROR_PAUSE", 0.05)
+    monkeypatch.setattr("gateway.batches.loops._LONGEST_PAUSE", 0.2)
+    times: list[float] = []
+
+    async def step() -> None:
+        times.append(asyncio.get_running_loop().time())
+        raise StoreFull("always")
+
+    work = asyncio.create_task(keep_doing(step, "work", every=0))
+    async with asyncio.timeout(10):
+        while len(times) < 6:  # noqa: ASYNC110 - the step itself cannot tell
+            await asyncio.sleep(0.01)
+    work.cancel()
+    gaps = [after - before for before, after in itertools.pairwise(times)]
+    assert all(gap >= least for gap, least in zip(gaps, (0.05, 0.1, 0.2, 0.2, 0.2), strict=True))
 
 
 async def test_a_wake_ends_the_pause() -> None:

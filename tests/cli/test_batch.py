@@ -44,6 +44,8 @@ def test_submit_wait_and_output(running: RunningHeadway, tmp_path: Path) -> None
     assert code == 0, told
     assert printed.startswith("batch_")
     assert "2 completed, 1 failed, 3 in total" in told
+    assert f"headway batch download {printed.strip()} --errors" in told
+    assert f"headway batch retry-failed {printed.strip()}" in told
     assert ids(json.loads(line) for line in output.read_text().splitlines()) == ["0", "1"]
 
 
@@ -69,6 +71,11 @@ def test_a_faulty_file_fails_with_its_lines(running: RunningHeadway, tmp_path: P
     code, _, told = _run(running, "submit", str(path), "--wait")
     assert code == 2
     assert "line 1" in told
+    path.write_text("\n")
+    code, _, told = _run(running, "submit", str(path), "--wait")
+    assert code == 2
+    assert "The input file has no requests." in told
+    assert "None" not in told
 
 
 def test_results_are_printed_as_they_come(running: RunningHeadway, tmp_path: Path) -> None:
