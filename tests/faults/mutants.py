@@ -137,4 +137,10 @@ MUTANTS = (
         "call('HINCRBY', P .. 's:' .. seg, 'fence', 1)",
         "call('HINCRBY', P .. 's:' .. seg, 'fence', 0)",
     ),
+    Mutant(
+        "a lease that is asked for twice is one lease",
+        "lease",
+        "local lease = ARGV[8] .. '.' .. call('HINCRBY', KEYS[1], 'lid', 1)",
+        "local lease = ARGV[8]",
+    ),
 )

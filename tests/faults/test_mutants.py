@@ -31,7 +31,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Mutant], None]
 
 async def _violations(store: StoreClient, seed: int) -> list[str]:
     await store.execute_command("FLUSHALL")
-    return await Swarm(QueueClient(store), seed).run()
+    return await Swarm(store, seed).run()
 
 
 @pytest.mark.parametrize("seed", _SEEDS)

@@ -9,6 +9,7 @@ from gateway.core.work import RowFailure, TryKind, Turns
 from gateway.store.client import StoreClient
 from gateway.store.keys import shard_key
 from gateway.store.queue import QueueClient, RetryRule
+from gateway.store.scripts import run_script
 from tests.support.segments import HOUR, SHARD, held, outcome, segment
 
 RULE = RetryRule(max_tries=5, base_ms=1, cap_ms=1)
@@ -235,3 +236,19 @@ async def test_a_finished_row_is_never_leased_again(queue: QueueClient) -> None:
     while again := await queue.lease(SHARD, "w", 4, 10**9, 5000):
         rows |= {row for _, row in held(again)}
     assert rows == {0, 3}
+
+
+async def test_a_lease_that_is_sent_again(queue: QueueClient, store: StoreClient) -> None:
+    """Its reply was lost: what the first one took comes back when it runs out, nothing is lost."""
+    await queue.enqueue(SHARD, segment("a.0", 4))
+    for _ in range(2):
+        values = await run_script(store, "lease", SHARD, "w", 2, 1000, 30, 16, "0", 0, "same-id")
+    known = values[0].decode()
+    await queue.commit(SHARD, known, "a.0", [outcome(2), outcome(3)], HOUR)
+    assert await queue.audit(SHARD) == []
+    await asyncio.sleep(0.04)
+    assert (await queue.reap(SHARD, 10, RULE)).returned == 2
+    rows: set[tuple[str, int]] = set()
+    while lease := await queue.lease(SHARD, "w", 4, 10**9, 5000):
+        rows |= set(held(lease))
+    assert rows == {("a.0", 0), ("a.0", 1)}

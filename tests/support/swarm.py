@@ -11,7 +11,9 @@ from collections.abc import Awaitable, Callable
 from random import Random
 
 from gateway.core.work import Lease, RowFailure, RowOutcome, TryKind
+from gateway.store.client import StoreClient
 from gateway.store.queue import QueueClient, RetryRule
+from tests.support.repeating import RepeatingQueue
 from tests.support.segments import HOUR, SHARD, held, segment
 from tests.support.swarm_history import Row, SwarmHistory
 
@@ -33,8 +35,9 @@ Fate = Callable[[Lease], Awaitable[None]]
 class Swarm:
     """One run. ``seed`` decides what happens to whom; the interleaving is the machine's."""
 
-    def __init__(self, queue: QueueClient, seed: int, workers: int = 6) -> None:
-        self._queue = queue
+    def __init__(self, store: StoreClient, seed: int, workers: int = 6) -> None:
+        self._queue = QueueClient(store)
+        self._lossy = RepeatingQueue(store, seed)
         self._chance = Random(seed)
         self._workers = workers
         self._past: list[tuple[str, str, list[RowOutcome]]] = []
@@ -85,7 +88,7 @@ class Swarm:
         while not self._over.is_set():
             before = self.history.before_lease()
             rows = self._chance.randint(1, 12)
-            lease = await self._queue.lease(SHARD, _NAME, rows, 10**9, _TTL_MS)
+            lease = await self._lossy.lease(SHARD, _NAME, rows, 10**9, _TTL_MS)
             if lease is None:
                 await asyncio.sleep(0.01)
                 continue
@@ -128,7 +131,7 @@ class Swarm:
         for _ in range(3):
             await asyncio.sleep(_TTL_MS / 3000)
             asked = time.monotonic()
-            answer = await self._queue.extend(SHARD, _NAME, _TTL_MS, [lease.id])
+            answer = await self._lossy.extend(SHARD, _NAME, _TTL_MS, [lease.id])
             self.history.extended(lease, asked, alive=lease.id in answer.alive)
         await self._finishes(lease)
 
@@ -146,10 +149,10 @@ class Swarm:
                 for row in rows[:cut]
             ]
             self.history.given_back((run.segment, row) for row in rows[:cut])
-            await self._queue.nack(SHARD, lease.id, run.segment, failures, _RULE)
+            await self._lossy.nack(SHARD, lease.id, run.segment, failures, _RULE)
             await self._deliver(lease, run.segment, sorted(rows[cut:end]))
         self.history.given_back(held(lease))
-        await self._queue.release(SHARD, lease.id)
+        await self._lossy.release(SHARD, lease.id)
 
     async def _is_overtaken(self, lease: Lease) -> None:
         """A result that was taken for lost comes in for a row that it holds, which it gives up."""
@@ -160,10 +163,10 @@ class Swarm:
         self.history.given_back(held(lease))
         way = self._chance.randrange(3)
         if way == 0:
-            await self._queue.release(SHARD, lease.id)
+            await self._lossy.release(SHARD, lease.id)
         elif way == 1:
             failure = RowFailure(row, TryKind.ERROR, "x", 1)
-            await self._queue.nack(SHARD, lease.id, run.segment, [failure], _RULE)
+            await self._lossy.nack(SHARD, lease.id, run.segment, [failure], _RULE)
 
     async def _deliver(self, lease: Lease, name: str, rows: list[int]) -> None:
         outcomes = [self.history.outcome((name, row), self._chance) for row in rows]
@@ -181,8 +184,8 @@ class Swarm:
         """What a dispatcher's reaper does."""
         while not self._over.is_set():
             await asyncio.sleep(0.02)
-            await self._queue.reap(SHARD, 100, _RULE)
-            await self._queue.tick(SHARD, 100)
+            await self._lossy.reap(SHARD, 100, _RULE)
+            await self._lossy.tick(SHARD, 100)
 
     async def _cancel(self) -> None:
         """Cancel a segment with rows of it in hand: in the grace they may still be delivered."""

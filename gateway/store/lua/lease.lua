@@ -1,8 +1,8 @@
 -- Hand out rows: what would miss its deadline first, then fair between tenants, earliest deadline
 -- first inside a tenant, retries first.
 -- ARGV: worker, max rows, max tokens, ttl ms, quantum, tokens the shard does in a second (0:
---       unknown), slack ms (0: no rescue), lease: an id that was never used before, so that a
---       lease from before a loss of this server is never taken for a new one
+--       unknown), slack ms (0: no rescue), prefix of the lease's id that was never used before, so
+--       that a lease from before a loss of this server is never taken for a new one
 -- Returns {} or {lease, seg, job, tenant, model, endpoint, in, ix, deadline, from, to, tries, ...}:
 -- nine values and then the range [from, to) and "row:errors:crashes,..." of each run.
 local want, budget = math.min(1024, tonumber(ARGV[2])), tonumber(ARGV[3])
@@ -143,8 +143,8 @@ end
 if last then call('HSET', KEYS[1], 'vt', last) end
 if got == 0 then return {} end
 
-local lease = ARGV[8]
-call('HINCRBY', KEYS[1], 'lid', 1)
+-- A command that is sent again because its reply was lost makes a lease of its own.
+local lease = ARGV[8] .. '.' .. call('HINCRBY', KEYS[1], 'lid', 1)
 call('HSET', P .. 'l:' .. lease, 'worker', ARGV[1], 'left', got, 'n', got)
 call('ZADD', P .. 'exp', now + tonumber(ARGV[4]), lease)
 local out, segments = { lease }, {}
