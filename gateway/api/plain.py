@@ -10,7 +10,7 @@ from gateway.api.calls import Call
 from gateway.core.errors import UpstreamFailed
 from gateway.metering.counter import answer_usage
 from gateway.metering.record import CallStatus
-from gateway.providers.aggregate import json_answer
+from gateway.providers.aggregate import is_answer, json_answer
 from gateway.providers.failures import stream_failure
 from gateway.routing.fallback import attempt_all
 from gateway.routing.plan import Route
@@ -52,6 +52,9 @@ async def _attempt(call: Call, route: Route, last: bool) -> tuple[bytes, dict[st
 def _checked(call: Call, route: Route, data: bytes) -> dict[str, Any]:
     answer = json_answer(data)
     if answer is not None:
+        if not is_answer(answer, call.endpoint):
+            message = "The target's answer has no choices or data."
+            raise UpstreamFailed(message, target=route.target)
         return answer
     try:
         error = orjson.loads(data)["error"]

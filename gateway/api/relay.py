@@ -1,23 +1,23 @@
 """The events of one upstream stream on their way to the client: bytes through, watched closely."""
 
-import re
 from collections.abc import Callable
+from typing import Any
 
 import orjson
 
 from gateway.core.errors import StreamInterrupted, UpstreamFailed
+from gateway.core.nesting import too_deep
 from gateway.core.usage import Usage
 from gateway.metering.counter import StreamMeter
 from gateway.metering.record import CallTiming
+from gateway.providers.aggregate import choices_of
 from gateway.providers.base import Reply
 from gateway.providers.failures import Scrubber, stream_failure
-from gateway.providers.sse import DONE, EventSplitter, parse_event
+from gateway.providers.sse import DONE, EventSplitter, parse_event, too_long
 from gateway.schemas.requests import ModelRequest
 
 HEARTBEAT = b": keep-alive\n\n"
 _DONE_EVENT = b"data: [DONE]\n\n"
-_FINISH = re.compile(rb'"finish_reason"\s*:\s*"')
-_USAGE = re.compile(rb'"usage"\s*:\s*\{')
 
 
 class EventRelay:
@@ -64,14 +64,15 @@ class EventRelay:
     def take(self, piece: bytes, now: float) -> bytes:
         """What to pass on of ``piece``, complete events only.
 
-        Raises the classified error for an error event, UpstreamFailed for one that is no JSON.
+        Raises the classified error for an error event, UpstreamFailed for one that is no chunk.
         """
-        if self._is_one_event(piece):
+        if piece.startswith(b"data: {") and piece.endswith(b"}\n\n"):
             data = piece[6:-2]
-            kept = self._event(data, now)
-            if kept is data:
-                return piece
-            return b"" if kept is None else b"data: %b\n\n" % kept
+            if b"\n" not in data and b"\r" not in data and not self._splitter.pending:
+                kept = self._chunk(data, now)
+                if kept is data:
+                    return piece
+                return b"" if kept is None else b"data: %b\n\n" % kept
         try:
             frames = [
                 b"data: %b\n\n" % kept
@@ -79,7 +80,7 @@ class EventRelay:
                 if (kept := self._event(data, now)) is not None
             ]
         except ValueError:
-            raise self._malformed() from None
+            raise too_long(self._target) from None
         if not frames and piece.startswith(b":") and not self._splitter.pending:
             return HEARTBEAT
         return b"".join(frames)
@@ -100,75 +101,57 @@ class EventRelay:
 
     async def first(self, reply: Reply, now: Callable[[], float], *, content: bool) -> bytes:
         """Read until there is something to show: content, or with ``content`` false any event."""
-        shown = b""
+        shown: list[bytes] = []
         async for piece in reply.body:
             data = self.take(piece, now())
-            if data != HEARTBEAT:
-                shown += data
+            if data and data != HEARTBEAT:
+                shown.append(data)
             if self.committed or self.done or (shown and not content):
-                return shown
-        return shown + self.end(now())
-
-    def _is_one_event(self, piece: bytes) -> bool:
-        return (
-            piece.endswith(b"}\n\n")
-            and piece.startswith(b"data: {")
-            and piece.count(b"\n") == 2  # noqa: PLR2004 - the two that end the event
-            and b"\r" not in piece
-            and not self._splitter.pending
-        )
+                return b"".join(shown)
+        return b"".join([*shown, self.end(now())])
 
     def _event(self, data: bytes, now: float) -> bytes | None:
         """The event's data as the client shall see it; None: not at all."""
-        if self.done:
-            return None
-        if data.strip() == DONE:
+        if not self.done and data.strip() == DONE:
             self.done = True
             return DONE
         if b"\n" in data or not (data.startswith(b"{") and data.endswith(b"}")):
-            data = self._mended(data)
-        if b'"error"' in data:
-            self._raise_error(data)
+            data = self._in_one_line(data)
+        return self._chunk(data, now)
+
+    def _chunk(self, data: bytes, now: float) -> bytes | None:
+        if self.done:
+            return None
+        try:
+            chunk = orjson.loads(data)
+            choices = choices_of(chunk)
+        except ValueError:
+            raise self._malformed() from None
+        if chunk.get("error"):
+            raise stream_failure(self._target, chunk["error"], self._scrub)
         if self._meter.feed(data, now):
             self.committed = True
-        if _FINISH.search(data):
-            self._finished += 1
-        if not self._request.wants_usage and self._is_usage_alone(data):
+        for choice in choices:
+            if choice.get("finish_reason"):
+                self._finished += 1
+        if not choices and not self._request.wants_usage and isinstance(chunk.get("usage"), dict):
             return None
-        return data if self._tier is None else self._with_tier(data)
+        return data if self._tier is None else self._with_tier(data, chunk)
 
-    def _mended(self, data: bytes) -> bytes:
+    def _in_one_line(self, data: bytes) -> bytes:
+        if self.done:
+            return data
         try:
-            value = parse_event(data)
+            return orjson.dumps(parse_event(data))
         except ValueError:
-            value = None
-        if not isinstance(value, dict):
+            raise self._malformed() from None
+
+    def _with_tier(self, data: bytes, chunk: dict[str, Any]) -> bytes:
+        if chunk.get("service_tier"):
+            return data
+        if too_deep(data, chunk):
             raise self._malformed()
-        return orjson.dumps(value)
-
-    def _raise_error(self, data: bytes) -> None:
-        try:
-            error = orjson.loads(data).get("error")
-        except ValueError:
-            raise self._malformed() from None
-        if error:
-            raise stream_failure(self._target, error, self._scrub)
-
-    def _is_usage_alone(self, data: bytes) -> bool:
-        if _USAGE.search(data) is None:
-            return False
-        try:
-            return not orjson.loads(data).get("choices")
-        except ValueError:
-            raise self._malformed() from None
-
-    def _with_tier(self, data: bytes) -> bytes:
-        try:
-            chunk = parse_event(data)
-        except ValueError:
-            raise self._malformed() from None
-        if not chunk.get("service_tier"):
-            chunk["service_tier"] = self._tier
+        chunk["service_tier"] = self._tier
         return orjson.dumps(chunk)
 
     def _malformed(self) -> UpstreamFailed:

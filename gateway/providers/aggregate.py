@@ -1,6 +1,6 @@
 """A chat or completions event stream, put together to the answer that a plain call would get."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,10 @@ from gateway.providers.failures import Scrubber, stream_failure
 from gateway.providers.sse import DONE, parse_event
 
 _JOINED_TEXTS = frozenset({"content", "refusal", "reasoning", "reasoning_content", "arguments"})
+_LISTS = {"/v1/embeddings": "data"}
+_DELTA = (dict, type(None))
+#: What members of other types than the API's come to when they are put together.
+_ODD = (AttributeError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +60,19 @@ async def aggregate(
         chunk = _chunk(data, target)
         if chunk.get("error"):
             raise stream_failure(target, chunk["error"], scrub)
-        if answer.add(chunk) and on_first_token is not None:
+        try:
+            content = answer.add(chunk)
+        except _ODD:
+            raise _malformed(target) from None
+        if content and on_first_token is not None:
             on_first_token()
             on_first_token = None
     if not answer.choices or not (done or answer.finished):
         raise StreamInterrupted("The target ended its answer early.", target=target)
-    return Aggregated(answer.body(), answer.usage)
+    try:
+        return Aggregated(answer.body(), answer.usage)
+    except _ODD:
+        raise _malformed(target) from None
 
 
 def json_answer(data: bytes) -> dict[str, Any] | None:
@@ -73,6 +84,28 @@ def json_answer(data: bytes) -> dict[str, Any] | None:
     if not isinstance(value, dict) or value.get("error") or too_deep(data, value):
         return None
     return value
+
+
+def is_answer(answer: Mapping[str, Any], endpoint: str) -> bool:
+    """Whether an object is what ``endpoint`` answers, as far as its choices or data tell."""
+    items = answer.get(_LISTS.get(endpoint, "choices"))
+    return isinstance(items, list) and all(isinstance(i, dict) for i in items)
+
+
+def choices_of(chunk: Any) -> list[dict[str, Any]]:
+    """The choices of a chunk, none when it has none. Raises ValueError for what is no chunk."""
+    if not isinstance(chunk, dict):
+        raise ValueError("not a chunk")  # noqa: TRY004 - the value is wrong, not its use
+    choices = chunk.get("choices")
+    if choices is None:
+        return []
+    if isinstance(choices, list):
+        for choice in choices:
+            if not isinstance(choice, dict) or not isinstance(choice.get("delta"), _DELTA):
+                break
+        else:
+            return choices
+    raise ValueError("not a chunk")
 
 
 def has_content(chunk: dict[str, Any]) -> bool:
@@ -96,8 +129,12 @@ def _chunk(data: bytes, target: str) -> dict[str, Any]:
     except ValueError:
         chunk = None
     if not isinstance(chunk, dict):
-        raise UpstreamFailed("The target's event stream is malformed.", target=target)
+        raise _malformed(target)
     return chunk
+
+
+def _malformed(target: str) -> UpstreamFailed:
+    return UpstreamFailed("The target's event stream is malformed.", target=target)
 
 
 class _Answer:
@@ -120,7 +157,7 @@ class _Answer:
         if isinstance(usage, dict):
             self._usage_object = usage
             self.usage = Usage.from_openai(usage)
-        for part in chunk.get("choices") or ():
+        for part in choices_of(chunk):
             self._add_choice(part)
         return has_content(chunk)
 

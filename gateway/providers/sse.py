@@ -11,6 +11,7 @@ from gateway.core.nesting import too_deep
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _LONGEST_EVENT = 16 * 2**20
+_LINE_COST = 64
 DONE = b"[DONE]"
 
 
@@ -18,31 +19,47 @@ class EventSplitter:
     """Feeds on bytes, yields the data of each complete event.
 
     LF, CRLF and CR end a line; a space after the colon is optional; several data lines are joined
-    by LF; comments and other fields are dropped. Bytes that do not end a line wait for more.
+    by LF; comments and other fields are dropped. Bytes that do not end a line wait for more. An
+    event named ``error`` comes as an object with the member ``error``, whatever its data is.
     """
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()
         self._data: list[bytes] = []
+        self._size = 0
+        self._is_error = False
 
     @property
     def pending(self) -> bool:
         """Whether part of an event waits for its end."""
-        return bool(self._rest or self._data)
+        return bool(self._rest or self._data or self._is_error)
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
         """The events that ``piece`` completes. Raises ValueError when one grows without end."""
-        text = self._rest + piece if self._rest else piece
-        if b"\r" not in text and not self._data:
-            *blocks, self._rest = text.split(b"\n\n")
+        text = piece
+        if self._rest:
+            ends = b"\n" in piece or b"\r" in piece or self._rest.endswith(b"\r")
+            self._rest += piece
+            if not ends:
+                self._check()
+                return
+            text = bytes(self._rest)
+            self._rest.clear()
+        if b"\r" in text or self._data or self._is_error:
+            self._rest += yield from self._lines(text)
+        else:
+            *blocks, rest = text.split(b"\n\n")
             for block in blocks:
                 if block.startswith(b"data: ") and b"\n" not in block:
                     yield block[6:]
                 else:
                     yield from self._lines(block + b"\n\n")
-        else:
-            self._rest = yield from self._lines(text)
-        if len(self._rest) > _LONGEST_EVENT:
+            # Whole lines are taken out now: what waits is never looked through twice.
+            self._rest += (yield from self._lines(rest)) if b"\n" in rest else rest
+        self._check()
+
+    def _check(self) -> None:
+        if len(self._rest) + self._size > _LONGEST_EVENT:
             raise ValueError("an event is too long")
 
     def _lines(self, text: bytes) -> Generator[bytes, None, bytes]:
@@ -55,19 +72,22 @@ class EventSplitter:
             start = match.end()
             if line:
                 self._line(line)
-            elif self._data:
+                continue
+            if self._data:
                 yield self._taken()
+            self._is_error = False
         return text[start:]
 
     def _taken(self) -> bytes:
         event = b"\n".join(self._data)
-        self._data = []
-        return event
+        self._data, self._size = [], 0
+        return _as_error(event) if self._is_error else event
 
     def end(self) -> Iterator[bytes]:
         """The last event, when the stream ended without the empty line after it."""
         if self._rest:
-            rest, self._rest = self._rest.rstrip(b"\r"), b""
+            rest = bytes(self._rest).rstrip(b"\r")
+            self._rest.clear()
             yield from self._lines(rest + b"\n")
         if self._data:
             yield self._taken()
@@ -75,6 +95,19 @@ class EventSplitter:
     def _line(self, line: bytes) -> None:
         if line.startswith(b"data:"):
             self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+            self._size += len(line) + _LINE_COST
+        elif line.startswith(b"event:"):
+            self._is_error = line[6:].strip() == b"error"
+
+
+def _as_error(data: bytes) -> bytes:
+    try:
+        value = parse_event(data)
+    except ValueError:
+        value = data.decode("utf-8", "replace")
+    if isinstance(value, dict) and value.get("error"):
+        return data
+    return orjson.dumps({"error": value or "The target reported an error."})
 
 
 def parse_event(data: bytes) -> Any:
@@ -106,4 +139,10 @@ async def events(pieces: AsyncIterator[bytes], target: str) -> AsyncIterator[byt
         for event in splitter.end():
             yield event
     except ValueError:
-        raise UpstreamFailed("The target's event stream is malformed.", target=target) from None
+        raise too_long(target) from None
+
+
+def too_long(target: str) -> UpstreamFailed:
+    """The failure of a target whose event does not end."""
+    message = f"The target's stream has an event of more than {_LONGEST_EVENT} bytes."
+    return UpstreamFailed(message, target=target)

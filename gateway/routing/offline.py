@@ -10,7 +10,7 @@ from gateway.core.lanes import Lane
 from gateway.core.rates import Rates
 from gateway.core.targets import UpstreamCall
 from gateway.core.usage import Usage
-from gateway.providers.aggregate import aggregate, json_answer
+from gateway.providers.aggregate import aggregate, is_answer, json_answer
 from gateway.providers.base import Reply
 from gateway.providers.registry import Registry
 from gateway.providers.sse import events
@@ -92,7 +92,7 @@ class RowCaller:
                 await reply.finish()
                 answer, usage = whole.body, whole.usage
             else:
-                answer = await _plain(reply, route.target)
+                answer = await _plain(reply, route.target, row.endpoint)
                 usage = _usage(answer)
         finally:
             await reply.aclose()
@@ -105,10 +105,12 @@ class RowCaller:
         return route
 
 
-async def _plain(reply: Reply, target: str) -> dict[str, Any]:
+async def _plain(reply: Reply, target: str, endpoint: str) -> dict[str, Any]:
     answer = json_answer(await reply.read())
     if answer is None:
         raise UpstreamFailed("The target's answer is not a JSON object.", target=target)
+    if not is_answer(answer, endpoint):
+        raise UpstreamFailed("The target's answer has no choices or data.", target=target)
     return answer
 
 

@@ -27,3 +27,12 @@ def test_usage_is_estimated_when_none_is_told(upstream: ScriptedUpstream) -> Non
         usage = gateway.settled(1)[0].outcome.usage
         assert usage.estimated
         assert usage.completion > 0
+
+
+def test_an_object_that_is_no_answer_is_a_failure(upstream: ScriptedUpstream) -> None:
+    """What lacks the choices that the API promises never goes out as a success."""
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        for body in (b"{}", b'{"choices":"abc"}', b'{"choices":[5]}'):
+            upstream.enqueue(raw(body), raw(body), raw(body))
+            assert gateway.chat().status_code == 502
+            upstream.clear()

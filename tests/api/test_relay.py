@@ -7,6 +7,7 @@ import pytest
 
 from gateway.api.relay import HEARTBEAT, EventRelay
 from gateway.core.errors import StreamInterrupted, UpstreamFailed, UpstreamThrottled
+from gateway.providers import sse
 from gateway.providers.failures import Scrubber
 from gateway.schemas.requests import ModelRequest
 from tests.support.scripts import chat_chunk, usage_chunk
@@ -90,3 +91,30 @@ def test_comments_and_tier() -> None:
     assert relay().take(b": WORKING\n\n", 1.0) == HEARTBEAT
     shown = relay(tier="flex").take(event(chat_chunk("a")), 1.0)
     assert orjson.loads(shown[6:])["service_tier"] == "flex"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"data: {not json}\n\n",
+        b'data: {"choices":[{"delta":{"content":"\xff"}}]}\n\n',
+        b'data: {"choices":"abc"}\n\n',
+        b'data: {"choices":[{"delta":5}]}\n\n',
+        b'event: error\ndata: {"message":"m"}\n\n',
+        b"event: error\ndata: it broke\n\n",
+    ],
+)
+@pytest.mark.parametrize("cut", [1000, 5])
+def test_a_broken_event_is_never_shown(broken: bytes, cut: int) -> None:
+    """What is no chunk ends the stream as the target's failure."""
+    events = relay()
+    events.take(event(chat_chunk("a")), 1.0)
+    with pytest.raises(UpstreamFailed):
+        [events.take(broken[at : at + cut], 1.0) for at in range(0, len(broken), cut)]
+
+
+def test_an_endless_event_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The failure says what is wrong with it."""
+    monkeypatch.setattr(sse, "_LONGEST_EVENT", 10)
+    with pytest.raises(UpstreamFailed, match="an event of more than 10 bytes"):
+        relay().take(b"data: " + b"x" * 20, 1.0)

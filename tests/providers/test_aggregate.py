@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from gateway.core.errors import StreamInterrupted, UpstreamFailed, UpstreamThrottled
-from gateway.providers.aggregate import Aggregated, aggregate, has_content, json_answer
+from gateway.providers.aggregate import Aggregated, aggregate, has_content, is_answer, json_answer
 from gateway.providers.failures import Scrubber
 from tests.support.answers import Shape, plain_answer, stream_events
 from tests.support.scripts import chat_chunk, usage_chunk
@@ -116,3 +116,35 @@ def test_an_answer_nested_too_deeply_is_no_answer() -> None:
     """It could not be written to a result line."""
     assert json_answer(b'{"x":' + b"[" * 300 + b"]" * 300 + b"}") is None
     assert json_answer(b'{"x":' + b"[" * 100 + b"]" * 100 + b"}") is not None
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        {"choices": "abc"},
+        {"choices": ["abc"]},
+        {"choices": [{"delta": 5}]},
+        {"choices": [{"index": "x", "delta": {}}]},
+        {"object": "text_completion", "choices": [{"text": 5}]},
+        {"choices": [{"delta": {"tool_calls": [5]}}]},
+        {"choices": [{"delta": {"a": "x"}}, {"delta": {"a": {"b": 1}}}]},
+    ],
+)
+async def test_a_chunk_that_is_none_is_the_targets_failure(chunk: dict[str, Any]) -> None:
+    """Members of wrong types never get further than here."""
+
+    async def stream() -> AsyncIterator[bytes]:
+        yield orjson.dumps(chunk)
+        yield b"[DONE]"
+
+    with pytest.raises(UpstreamFailed):
+        await aggregate(stream(), "t", Scrubber(()))
+
+
+def test_is_answer() -> None:
+    """An answer has a list of objects where its endpoint promises one."""
+    assert is_answer({"choices": [{}]}, "/v1/chat/completions")
+    assert is_answer({"data": [{}]}, "/v1/embeddings")
+    assert not is_answer({"data": [{}]}, "/v1/completions")
+    for odd in (None, "abc", [1], {}):
+        assert not is_answer({"choices": odd}, "/v1/completions")

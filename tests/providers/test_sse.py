@@ -1,8 +1,10 @@
 """Events out of bytes."""
 
 import itertools
+import time
 from collections.abc import AsyncIterator
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,3 +80,41 @@ def test_an_event_nested_too_deeply() -> None:
     """It could not be passed on: it counts as no JSON."""
     with pytest.raises(ValueError, match="deep"):
         parse_event(b'{"x":' + b"[" * 300 + b"]" * 300 + b"}")
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize(
+    "data", [b"x" * 4_000_000, b"\r\ndata: y" * 100_000], ids=["long line", "many lines"]
+)
+def test_a_long_event_costs_its_length(data: bytes, line_end: bytes) -> None:
+    """However many pieces it comes in, its bytes are looked at once."""
+    whole = b"data: " + data + line_end * 2
+    began = time.process_time()
+    found = split([whole[at : at + 2000] for at in range(0, len(whole), 2000)])
+    assert time.process_time() - began < 2
+    assert [len(event) for event in found] == [len(data.replace(b"\r\ndata: ", b"\n"))]
+
+
+def test_many_lines_are_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event of endless lines is refused as one of an endless line is."""
+    monkeypatch.setattr(sse, "_LONGEST_EVENT", 10_000)
+    with pytest.raises(ValueError, match="too long"):
+        split([b"data: x\n"] * 1000)
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        ('{"message":"m"}', {"message": "m"}),
+        ('{"error":{"message":"m"}}', {"message": "m"}),
+        ("it broke", "it broke"),
+        ("null", "The target reported an error."),
+    ],
+)
+def test_an_event_named_error(data: str, error: object) -> None:
+    """It is an error whatever its data looks like; the next event is none again."""
+    stream = f'event: error\ndata: {data}\n\nevent: x\ndata: {{"a":1}}\n\n'.encode()
+    for pieces in ([stream], [bytes([byte]) for byte in stream]):
+        first, second = split(pieces)
+        assert orjson.loads(first) == {"error": error}
+        assert second == '{"a":1}'
