@@ -1,14 +1,17 @@
 """Reading a request body that has a limit."""
 
+from collections.abc import Sequence
+
 from starlette.types import Receive, Scope
 
 from gateway.core.errors import ClientGone, PayloadTooLarge
 
+_MOST_DIGITS = 18
+
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
     """The whole body. Raises PayloadTooLarge, by the declared length before a byte is read."""
-    declared = dict(scope["headers"]).get(b"content-length", b"")
-    if declared.isdigit() and int(declared) > limit:
+    if declared_length(scope["headers"]) > limit:
         raise _too_large(limit)
     pieces: list[bytes] = []
     size = 0
@@ -23,6 +26,12 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
         pieces.append(piece)
         if not message.get("more_body"):
             return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def declared_length(headers: Sequence[tuple[bytes, bytes]]) -> int:
+    """The body's length as the client told it, 0 when it did not."""
+    declared = dict(headers).get(b"content-length", b"")
+    return int(declared[:_MOST_DIGITS]) if declared.isdigit() else 0
 
 
 def _too_large(limit: int) -> PayloadTooLarge:

@@ -8,6 +8,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from gateway.api.body import declared_length
 from gateway.api.multipart import Form, receive
 from gateway.core.errors import ClientGone, MissingParameter, PayloadTooLarge
 from gateway.core.settings import Settings
@@ -52,6 +53,8 @@ class FilesApi:
     async def upload(self, request: Request) -> Response:
         """POST /v1/files: streamed to disk, whole or not at all."""
         tenant = caller_of(request).tenant
+        if declared_length(request.scope["headers"]) > self._limit + _FORM_SLACK:
+            raise _too_large(self._limit)
         body = _Body(request)
         upload = await self._files.start(tenant)
         try:
@@ -98,10 +101,6 @@ class FilesApi:
         return StreamingResponse(body, headers=headers, media_type="application/octet-stream")
 
     async def _receive(self, request: Request, body: "_Body", upload: Upload) -> FileRecord:
-        declared = request.headers.get("content-length", "")
-        if declared.isdigit() and int(declared) > self._limit + _FORM_SLACK:
-            raise _too_large(self._limit)
-
         async def sink(data: bytes) -> None:
             if upload.size + len(data) > self._limit:
                 raise _too_large(self._limit)

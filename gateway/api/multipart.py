@@ -32,7 +32,11 @@ async def receive(content_type: str, body: AsyncIterable[bytes], sink: Sink) -> 
 
     Raises InvalidRequest when the body is not well-formed multipart/form-data.
     """
-    parts = _Parts(_boundary(content_type))
+    boundary = _boundary(content_type)
+    try:
+        parts = _Parts(boundary)
+    except FormParserError:
+        raise _malformed() from None
     async for chunk in body:
         parts.feed(chunk)
         while len(parts.content) >= STEP:

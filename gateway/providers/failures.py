@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import orjson
 
@@ -28,6 +28,7 @@ _OWN_TYPES = {429: "rate_limit_error"}
 _LONGEST_MESSAGE = 2000
 _LONGEST_TEXT = 1024
 _ADDRESS = re.compile(r"(?:https?://[^\s\"'<>]+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b)")
+_LONGEST_WAIT = 86_400.0
 #: Codes of error events inside a 200 answer whose HTTP status is known.
 _STATUS_OF_CODE = {
     QUOTA: 429,
@@ -48,6 +49,7 @@ class Scrubber:
     """Takes a target's secrets (key, address, query) out of text."""
 
     secrets: tuple[str, ...]
+    place: re.Pattern[str] | None = None
 
     @classmethod
     def of(cls, base_url: str, *secrets: str | None) -> "Scrubber":
@@ -55,13 +57,25 @@ class Scrubber:
         parts = urlsplit(base_url)
         values = [pair.partition("=")[2] for pair in parts.query.split("&")]
         found = [base_url, parts.query, *values, parts.password, parts.netloc, *secrets]
-        return cls(tuple(sorted({v for v in found if v}, key=len, reverse=True)))
+        return cls(tuple(sorted({v for v in found if v}, key=len, reverse=True)), _place(parts))
 
     def clean(self, text: str) -> str:
         """``text`` without them."""
         for secret in self.secrets:
             text = text.replace(secret, "***")
+        if self.place is not None:
+            text = self.place.sub("***", text)
         return text[:_LONGEST_MESSAGE]
+
+
+def _place(parts: SplitResult) -> re.Pattern[str] | None:
+    """Finds host and port where they stand apart; a bare number may be anything."""
+    if not parts.hostname:
+        return None
+    found = rf"(?<![\w.-]){re.escape(parts.hostname)}(?![\w-]|\.\w)"
+    if parts.port is not None:
+        found = rf"{found}(?:\W{{1,4}}{parts.port}\b)?|\bport\W{{0,4}}{parts.port}\b"
+    return re.compile(found, re.IGNORECASE)
 
 
 def failure(
@@ -99,7 +113,7 @@ def stream_failure(target: str, error: Any, scrub: Scrubber) -> UpstreamError:
     A target that failed in its stream has worked already, which ``code`` tells.
     """
     members = _members(error)
-    named = [members.get("code"), members.get("type")]
+    named = [name for name in map(members.get, ("code", "type")) if isinstance(name, str)]
     status = next((_STATUS_OF_CODE[n] for n in named if n in _STATUS_OF_CODE), None)
     if status is None and isinstance(members.get("code"), int):
         status = members["code"] if members["code"] in {400, 404, 413, 422, 429, 503} else None
@@ -174,10 +188,13 @@ def _members(error: Any) -> dict[str, Any]:
 
 
 def retry_after(headers: Mapping[str, str], now: Callable[[], float]) -> float | None:
-    """Seconds to wait as the target says: ``retry-after-ms``, seconds, or an HTTP date."""
+    """Seconds to wait as the target says: ``retry-after-ms``, seconds, or an HTTP date.
+
+    At most a day: nobody knows more, and rows of a batch would wait for it.
+    """
     try:
         if (millis := headers.get("retry-after-ms")) is not None:
-            return max(float(millis) / 1000, 0.0)
+            return _bounded(float(millis) / 1000)
         value = headers.get("retry-after")
         if value is None:
             return None
@@ -185,6 +202,10 @@ def retry_after(headers: Mapping[str, str], now: Callable[[], float]) -> float |
             seconds = float(value)
         except ValueError:
             seconds = parsedate_to_datetime(value).timestamp() - now()
-        return max(seconds, 0.0) if math.isfinite(seconds) else None
+        return _bounded(seconds)
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+def _bounded(seconds: float) -> float | None:
+    return min(max(seconds, 0.0), _LONGEST_WAIT) if math.isfinite(seconds) else None

@@ -2,6 +2,7 @@
 
 from gateway.core.errors import InvalidRequest
 from gateway.schemas.requests import (
+    TIERS,
     ModelRequest,
     between,
     build,
@@ -18,6 +19,7 @@ _CHECKS = {
     "encoding_format": one_of("float", "base64"),
     "dimensions": between(1, LARGEST_VECTOR, whole=True),
     "user": text,
+    "service_tier": one_of(*TIERS),
 }
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from gateway.core.errors import InvalidRequest, MissingParameter
+from gateway.schemas.lists import whole_number
 
 UPLOAD_PURPOSES = ("assistants", "batch", "fine-tune", "vision", "user_data", "evals")
 BATCH = "batch"
@@ -91,6 +92,4 @@ def _integer(value: object) -> int | None:
         return None
     if isinstance(value, int):
         return value
-    if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
-        return int(value)
-    return None
+    return whole_number(value.strip()) if isinstance(value, str) else None

@@ -6,6 +6,8 @@ from typing import Any
 
 from gateway.core.errors import InvalidRequest
 
+_MOST_DIGITS = 18
+
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
@@ -37,15 +39,19 @@ def list_object(data: Sequence[Mapping[str, Any]], *, has_more: bool) -> dict[st
     }
 
 
+def whole_number(text: str) -> int | None:
+    """The number that a text of digits means; None for any other text, endless ones too."""
+    return int(text) if len(text) <= _MOST_DIGITS and text.isascii() and text.isdigit() else None
+
+
 def _limit(text: str | None, default: int, most: int) -> int:
     if not text:
         return default
-    try:
-        limit = int(text)
-    except ValueError:
-        raise InvalidRequest(
-            "limit must be an integer.", param="limit", code="invalid_type"
-        ) from None
+    limit = whole_number(text.removeprefix("-"))
+    if limit is None:
+        raise InvalidRequest("limit must be an integer.", param="limit", code="invalid_type")
+    if text.startswith("-"):
+        limit = -limit
     if limit < 1:
         code = "integer_below_min_value"
     elif limit > most:

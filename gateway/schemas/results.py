@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gateway.core.errors import InvalidRequest
+from gateway.schemas.lists import whole_number
 
 CURSOR = "headway_cursor"
 _YES, _NO = frozenset({"1", "true"}), frozenset({"", "0", "false"})
@@ -23,12 +24,13 @@ def parse_results(query: Mapping[str, str]) -> ResultsRequest:
     follow = query.get("follow", "").lower()
     if follow not in _YES | _NO:
         raise InvalidRequest("follow must be 1 or 0.", param="follow", code="invalid_value")
-    limit = query.get("limit") or None
-    if limit is not None and not (limit.isascii() and limit.isdigit() and int(limit)):
+    text = query.get("limit") or None
+    limit = None if text is None else whole_number(text)
+    if text is not None and not limit:
         raise InvalidRequest(
             "limit must be a positive integer.", param="limit", code="invalid_value"
         )
-    return ResultsRequest(query.get("after", ""), follow in _YES, int(limit) if limit else None)
+    return ResultsRequest(query.get("after", ""), follow in _YES, limit)
 
 
 def with_cursor(line: bytes, cursor: str) -> bytes:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.core.clock import since_boot
-from gateway.core.usage import Usage
+from gateway.core.usage import MOST_TOKENS, Usage
 from gateway.core.work import (
     Committed,
     FinishClaim,
@@ -20,7 +20,6 @@ from gateway.store.client import StoreClient
 from gateway.store.keys import shard_key
 from gateway.store.scripts import run_script
 
-_MOST_U32 = 2**32 - 1
 _MOST_COMMITTED = 512
 _KEPT_SECONDS = 30 * 86_400
 _REF = struct.Struct("<IQI")
@@ -203,4 +202,4 @@ def _ref(outcome: RowOutcome) -> bytes:
 
 def _usage(usage: Usage) -> bytes:
     counts = (usage.prompt, usage.completion, usage.cached, usage.reasoning)
-    return struct.pack("<4I", *(min(count, _MOST_U32) for count in counts))
+    return struct.pack("<4I", *(min(count, MOST_TOKENS) for count in counts))

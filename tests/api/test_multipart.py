@@ -78,3 +78,16 @@ async def test_a_text_in_place_of_the_file() -> None:
     with pytest.raises(InvalidRequest, match="file=@PATH") as caught:
         await _received(body, 1000)
     assert caught.value.param == "file"
+
+
+async def test_an_endless_boundary_is_refused() -> None:
+    """The header is the caller's fault as the body is."""
+
+    async def nothing() -> AsyncIterator[bytes]:
+        yield b""
+
+    async def sink(data: bytes) -> None:
+        del data
+
+    with pytest.raises(InvalidRequest):
+        await receive("multipart/form-data; boundary=" + "x" * 5000, nothing(), sink)

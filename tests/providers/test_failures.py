@@ -132,3 +132,35 @@ def test_a_page_is_kept_for_the_error_line() -> None:
     assert len(error.text.encode()) <= 1024
     assert "<html>" not in error.message
     assert failed(500, {"error": {"message": "x"}}).text == ""
+
+
+def test_waits_are_bounded() -> None:
+    """What is no time is none, and nobody waits for more than a day."""
+    for name in ("retry-after-ms", "retry-after"):
+        for odd in ("inf", "-inf", "nan", "1e999", "9" * 5000, "x"):
+            assert retry_after({name: odd}, lambda: NOW) is None
+        assert retry_after({name: "99999999999"}, lambda: NOW) == 86_400
+    assert retry_after({"retry-after": formatdate(NOW + 1e9)}, lambda: NOW) == 86_400
+
+
+@pytest.mark.parametrize("odd", [{}, [], 5.5, True, None])
+def test_members_of_an_error_may_be_anything(odd: object) -> None:
+    """An error whose code and type are no texts is an error all the same."""
+    error = stream_failure("t", {"message": "d", "code": odd, "type": odd, "param": odd}, SCRUB)
+    assert type(error) is UpstreamFailed
+    assert orjson.loads(error.body)["error"]["message"] == "d"
+    assert type(failed(500, {"error": {"code": odd, "type": odd}})) is UpstreamFailed
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("at 127.0.0.1 port 19101 refused", "at *** *** refused"),
+        ("(127.0.0.1, 19101)", "(***)"),
+        ("Host: 127.0.0.1:19101", "Host: ***"),
+        ("127.0.0.10 and 8.127.0.0.1 took 19101 tokens", None),
+    ],
+)
+def test_host_and_port_apart(text: str, shown: str | None) -> None:
+    """However they are written; numbers that only look like it stay."""
+    assert Scrubber.of("http://127.0.0.1:19101/v1").clean(text) == (shown or text)

@@ -36,3 +36,10 @@ def test_refusals(members: dict[str, Any]) -> None:
     """Empty or too many inputs and unknown encodings are refused."""
     with pytest.raises(InvalidRequest):
         parse(**members)
+
+
+def test_a_tier_is_a_text() -> None:
+    """Any other type is the caller's fault."""
+    with pytest.raises(InvalidRequest) as refused:
+        parse_embeddings(b'{"model":"m","input":"x","service_tier":["x"]}')
+    assert refused.value.param == "service_tier"

@@ -56,3 +56,10 @@ def test_wrong_expiry_names_its_member(anchor: object, seconds: object, param: s
     with pytest.raises(InvalidRequest) as refused:
         check_expiry(anchor, seconds)
     assert refused.value.param == param
+
+
+def test_endless_digits_are_no_number() -> None:
+    """They are refused as other texts are."""
+    with pytest.raises(InvalidRequest) as refused:
+        check_expiry("created_at", "9" * 5000)
+    assert refused.value.param == "expires_after.seconds"

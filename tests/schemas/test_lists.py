@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.core.errors import InvalidRequest
-from gateway.schemas.lists import PageRequest, list_object, parse_page
+from gateway.schemas.lists import PageRequest, list_object, parse_page, whole_number
 
 
 def test_defaults_and_given_values() -> None:
@@ -39,3 +39,10 @@ def test_an_empty_list_has_null_ids() -> None:
         "last_id": None,
         "has_more": False,
     }
+
+
+def test_whole_number() -> None:
+    """Digits only, and only as many as a number may have."""
+    assert whole_number("0042") == 42
+    for odd in ("", "-1", "1_0", "1e3", "\u00b2", "\uff11", "9" * 5000):
+        assert whole_number(odd) is None

@@ -15,7 +15,8 @@ def test_parameters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("follow", "maybe"), ("limit", "0"), ("limit", "-1"), ("limit", "x")]
+    ("name", "value"),
+    [("follow", "maybe"), ("limit", "0"), ("limit", "-1"), ("limit", "x"), ("limit", "9" * 5000)],
 )
 def test_faults(name: str, value: str) -> None:
     """InvalidRequest naming the parameter."""
