@@ -92,7 +92,7 @@ class RowCaller:
                 await reply.finish()
                 answer, usage = whole.body, whole.usage
             else:
-                answer = await _plain(reply, route.target, row.endpoint)
+                answer = await _plain(reply, route.target, endpoint)
                 usage = _usage(answer)
         finally:
             await reply.aclose()
