@@ -146,5 +146,6 @@ def test_is_answer() -> None:
     assert is_answer({"choices": [{}]}, "/v1/chat/completions")
     assert is_answer({"data": [{}]}, "/v1/embeddings")
     assert not is_answer({"data": [{}]}, "/v1/completions")
-    for odd in (None, "abc", [1], {}):
+    wrong: list[Any] = [None, "abc", [1], {}]
+    for odd in wrong:
         assert not is_answer({"choices": odd}, "/v1/completions")
