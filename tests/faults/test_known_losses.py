@@ -53,8 +53,9 @@ async def _lease_each(store: StoreClient, leases: int) -> None:
     script = queue_script("lease")
     await store.script_load(script.source)
     async with store.pipeline(transaction=False) as pipe:
-        for _ in range(leases):
-            pipe.evalsha(script.sha, 1, shard_key(SHARD, "meta"), "w", 1, 1000, 60_000, 16)
+        for number in range(leases):
+            limits = ("w", 1, 1000, 60_000, 16, 0, 0)
+            pipe.evalsha(script.sha, 1, shard_key(SHARD, "meta"), *limits, f"lease-{number}")
         await pipe.execute()
 
 
