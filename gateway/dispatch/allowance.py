@@ -99,6 +99,8 @@ class Allowance:
         """
         if again:
             self._crowd -= 1
+        elif self._accepted <= 0:  # still the same wait: its time counts to what is accepted next
+            self._before, self._crowd = self.pace, 0.0
         else:
             elapsed = now - self._since
             crowd = self._accepted, elapsed + wait

@@ -118,7 +118,8 @@ class TargetLane:
     def throttled(self, visit: "Visit", told: float | None, rates: Rates | None) -> bool:
         """A row was refused for now. False: only this row was, as far as can be told.
 
-        Without a time to wait for it takes two different rows to speak for the target.
+        Without a time to wait for it takes two different rows to speak for the target; then one row
+        at a time asks whether there is room again.
         """
         now = self._clock.monotonic()
         budget = self._budgets[visit.key]
@@ -135,7 +136,8 @@ class TargetLane:
             self._cut_at = now
             self._silent_since = self._silent_since if self._crowds else now
             self._crowds += 1
-            self._open = self._safe = max(1.0, _CUT * (len(self.running) + 1))
+            self._safe = max(1.0, _CUT * (len(self.running) + 1))
+            self._open = 1.0 if wait is None else self._safe
         return True
 
     @property
