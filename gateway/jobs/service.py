@@ -1,10 +1,17 @@
 """What a client can do with jobs. No HTTP, no Redis commands."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 
 from gateway.core.clock import Clock
-from gateway.core.errors import Conflict, InvalidRequest, RateLimited
+from gateway.core.errors import (
+    Conflict,
+    InvalidRequest,
+    RateLimited,
+    StoreFull,
+    StoreUnavailable,
+)
 from gateway.core.ids import new_ordered_id
 from gateway.core.lanes import Lane
 from gateway.core.work import Quota
@@ -20,6 +27,8 @@ from gateway.store.jobs import JobStore, own_key
 from gateway.store.keys import shard_of
 from gateway.store.queue import QueueClient
 from gateway.tenancy.keys import Caller
+
+log = logging.getLogger(__name__)
 
 CANCEL_GRACE_MS = 10_000
 _LONGEST_KEY = 255
@@ -45,7 +54,7 @@ class JobService:
     async def create(
         self, caller: Caller, wanted: JobCreate, idempotency_key: str | None = None
     ) -> JobRecord:
-        """Accept a job; it is safe on disk and in the queue when this returns.
+        """Accept a job; it is safe on disk when this returns, and in the queue unless that is away.
 
         Raises ModelNotFound as the call itself would, RateLimited when the tenant would have more
         queued than its quota, Conflict when the idempotency key came with another request in the
@@ -144,9 +153,11 @@ class JobService:
         record = await self._jobs.create(facts, input_line(job_id, wanted))
         try:
             await enqueue(self._queue, facts, self._clock, self._quota(facts.tenant))
-        except RateLimited:
+        except (RateLimited, StoreFull):
             await self._jobs.remove(record)
             raise
+        except StoreUnavailable as error:
+            log.warning("%s is enqueued later: %s", job_id, error.message)
         return record
 
     async def _stop(self, facts: JobFacts) -> None:

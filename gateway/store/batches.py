@@ -1,11 +1,11 @@
 """Batches: manifest on disk first, record in Redis, final state on disk again.
 
-Disk: the small files of ``batch_disk``, and ``input``, a second name of the input file, so that
-deleting the file does not hurt the batch. Redis: a hash per batch, a sorted set per tenant for
-listing, one of batches that wait for validation. Whatever Redis loses is put back from disk.
+Disk: the small files of ``batch_disk``, and ``input``, a second name of the input file. Redis: a
+hash per batch, sorted sets for listing and intake; what it loses or misses is put back from disk.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from gateway.core.errors import NotFound, StoreFull, StoreUnavailable
 from gateway.schemas.batch import BatchStatus
@@ -46,17 +46,17 @@ class BatchStore:
         return await self._commands.claim_key(tenant, key, claim)
 
     async def create(self, facts: BatchFacts, input_blob: str) -> BatchRecord:
-        """Write a batch; repeating it is harmless. Without room (StoreFull) nothing of it stays."""
+        """Write a batch, again if need be. On disk it exists, without room (StoreFull) not."""
         await self._commands.ping()
         try:
             await self._blobs.copy(input_blob, input_name(facts.id))
             await self._disk.save_facts(facts)
             fields = first_fields(facts)
-            await self._commands.add(facts.id, facts.tenant, fields)
-            await self.ask_intake(facts)
+            with suppress(StoreUnavailable):
+                await self._commands.add(facts.id, facts.tenant, fields)
+                await self.ask_intake(facts)
         except StoreFull:
-            await self._blobs.delete(job_file(facts.id, ""))
-            await self._commands.remove(facts.id, facts.tenant)
+            await self.forget(facts)
             raise
         return BatchRecord.from_fields(fields)
 

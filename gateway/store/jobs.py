@@ -6,11 +6,12 @@ put back from disk.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import orjson
 
-from gateway.core.errors import NotFound
+from gateway.core.errors import NotFound, StoreFull, StoreUnavailable
 from gateway.core.work import PartRef, RowOutcome
 from gateway.schemas.job import JobStatus
 from gateway.store.blobs import BlobStore
@@ -64,14 +65,20 @@ class JobStore:
         return await self._commands.claim_key(tenant, own_key(key), claim)
 
     async def create(self, facts: JobFacts, line: bytes) -> JobRecord:
-        """Write a job: blob, then record. Doing it again is harmless. Raises StoreFull."""
+        """Write a job: blob, then record. Doing it again is harmless.
+
+        Without room (StoreFull) nothing of it stays. Once its blob is on disk it exists: Redis may
+        be away, then the record is put back as if it was lost.
+        """
         await self._room.take(len(line))
         await self._commands.ping()
         await self._blobs.put(job_blob(facts.id), packed_job(line, facts.tokens, facts.to_json()))
-        await self._commands.add(facts.id, facts.tenant, first_fields(facts))
-        self._made += 1
-        if self._made % _TRIMMED_EVERY == 0:
-            await self._commands.trim(facts.tenant, _MOST_LISTED)
+        try:
+            with suppress(StoreUnavailable):
+                await self._list(facts)
+        except StoreFull:
+            await self.remove(JobRecord(facts))
+            raise
         return JobRecord(facts)
 
     async def get(self, tenant: str, job_id: str) -> JobRecord:
@@ -210,6 +217,12 @@ class JobStore:
     async def _move(self, job_id: str, end: JobEnd) -> str:
         allowed, fields = (JobStatus.QUEUED,), end.to_fields()
         return await self._commands.move(job_id, allowed, end.status, fields)
+
+    async def _list(self, facts: JobFacts) -> None:
+        await self._commands.add(facts.id, facts.tenant, first_fields(facts))
+        self._made += 1
+        if self._made % _TRIMMED_EVERY == 0:
+            await self._commands.trim(facts.tenant, _MOST_LISTED)
 
     async def _planned(self, job_id: str) -> JobRecord | None:
         try:

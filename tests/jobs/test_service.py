@@ -2,9 +2,10 @@
 
 import pytest
 
-from gateway.core.errors import StoreUnavailable
+from gateway.core.errors import StoreFull, StoreUnavailable
 from gateway.core.work import Quota, SegmentStatus
 from gateway.schemas.batch import BatchStatus
+from gateway.store.job_commands import JobCommands
 from gateway.store.keys import shard_of
 from tests.jobs.test_segment import WANTED
 from tests.support.batch_plane import CALLERS, BatchPlane, job_body
@@ -33,18 +34,38 @@ async def test_a_key_whose_job_was_never_written(
 async def test_a_queue_that_goes_away_in_the_middle(
     plane: BatchPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """503 to the client; the job is on disk and is put into the queue by the next pass."""
+    """The job is accepted, as it is on disk, and put into the queue by the next pass."""
 
     async def away(*args: object) -> None:
         raise StoreUnavailable("The queue does not answer.")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(plane.queue, "enqueue", away)
-        answer = await plane.a.post("/v1/jobs", json=job_body())
-    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "store_unavailable")
-    assert await plane.run(9) == 0
+    for part in (plane.queue, "enqueue"), (JobCommands, "add"):
+        with monkeypatch.context() as patch:
+            patch.setattr(*part, away)
+            answer = await plane.a.post("/v1/jobs", json=job_body())
+        assert answer.status_code == 202
+    assert await plane.run(9) == 1
     assert await plane.job_keeper.step() == 1
     assert await plane.run(9) == 1
+    assert await plane.job_keeper.step() == 0
+
+
+async def test_a_queue_without_room_has_no_job(
+    plane: BatchPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """503 to the client, and nothing of the job comes to life later."""
+
+    async def full(*args: object) -> None:
+        raise StoreFull("The queue's memory is full.")
+
+    for part in (plane.queue, "enqueue"), (JobCommands, "add"):
+        with monkeypatch.context() as patch:
+            patch.setattr(*part, full)
+            answer = await plane.a.post("/v1/jobs", json=job_body())
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "store_full")
+    assert await plane.job_keeper.step() == 0
+    assert await plane.run(9) == 0
+    assert (await plane.a.get("/v1/jobs")).json()["data"] == []
 
 
 async def test_cancel_of_a_job_that_the_queue_lost(plane: BatchPlane) -> None:

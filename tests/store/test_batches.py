@@ -1,5 +1,6 @@
 """Batches on disk and in Redis."""
 
+import orjson
 import pytest
 
 from gateway.core.errors import NotFound, StoreUnavailable
@@ -45,6 +46,28 @@ async def test_no_redis_no_batch(plane: BatchPlane) -> None:
         await store.create(record.facts, "jobs/x")
     assert await store.all_ids() == []
     await away.aclose()
+
+
+@pytest.mark.parametrize("part", ["add", "ask_intake"])
+async def test_redis_goes_away_in_the_middle_of_a_create(
+    plane: BatchPlane, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    """What is on disk is accepted and runs once: a client that was refused would send it again."""
+
+    async def away(*args: object) -> None:
+        raise StoreUnavailable("The queue does not answer.")
+
+    file_id = await plane.upload(orjson.dumps(chat_line("1", "x")))
+    with monkeypatch.context() as patch:
+        patch.setattr(JobCommands, part, away)
+        batch = await plane.create(file_id)
+    assert not await plane.intake.step()
+    await plane.reconciler.step()
+    assert await plane.intake.step()
+    assert await plane.run(9) == 1
+    await plane.finish()
+    assert (await plane.get(batch["id"]))["status"] == "completed"
+    assert await plane.batches.all_ids() == [batch["id"]]
 
 
 async def test_putting_back_never_overwrites(plane: BatchPlane) -> None:

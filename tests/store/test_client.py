@@ -90,6 +90,39 @@ async def test_a_cancelled_command_leaves_no_reply_behind(valkey_server: Embedde
     await other.aclose()
 
 
+@pytest.mark.parametrize("option", ["", "?max_connections=2"])
+async def test_many_commands_at_once_wait_for_their_turn(
+    valkey_server: EmbeddedServer, option: str
+) -> None:
+    """Far more than there are connections, beside one that blocks: none of them fails."""
+    client = connect(valkey_server.url + option, timeout=60)
+    await client.execute_command("DEL", "never", "count")
+    blocked = asyncio.create_task(client.execute_command("BLPOP", "never", "50"))
+    await asyncio.gather(*(client.execute_command("INCR", "count") for _ in range(2000)))
+    assert await client.execute_command("GET", "count") == b"2000"
+    assert not blocked.done()
+    found = await client.execute_command("INFO", "clients")
+    assert int(found["connected_clients"]) < 110
+    await client.execute_command("RPUSH", "never", "end")
+    assert await blocked
+    await client.aclose()
+
+
+async def test_a_turn_that_does_not_come_is_an_outage(valkey_server: EmbeddedServer) -> None:
+    """A command does not wait for ever behind others, and leaves its place in the row."""
+    client = connect(valkey_server.url)
+    client.wait_seconds = 0.1
+    blocked = [
+        asyncio.create_task(client.execute_command("BLPOP", "never", "0.5")) for _ in range(64)
+    ]
+    await asyncio.sleep(0.05)
+    with pytest.raises(StoreUnavailable):
+        await client.execute_command("PING")
+    await asyncio.gather(*blocked)
+    assert await client.execute_command("PING")
+    await client.aclose()
+
+
 async def test_a_client_survives_a_restart_of_the_server(tmp_path: Path) -> None:
     """QUE-08 in small: the same client object works again as soon as the server does."""
     server = server_in(tmp_path)
