@@ -1,12 +1,14 @@
-"""Child process: read the input file of one batch, check its lines, write one index per model.
+"""Read the input file of one batch, check its lines, write one index per model.
 
 ``python -m gateway.batches.ingest`` takes an IngestRequest as JSON on standard input and prints a
 summary as JSON. It runs at low priority, streams the file, keeps about 300 bytes per line, and
-gives the same result each time it is run.
+gives the same result each time it is run. It exits with FAULT_EXIT when it fails over the file,
+and with another code when that cannot be read or the index not written.
 """
 
 import os
 import sys
+import traceback
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -27,6 +29,7 @@ from gateway.batches.validate import LineChecker, LineFault
 
 MAX_ROWS = 50_000
 MAX_ERRORS = 100
+FAULT_EXIT = 65
 _LONGEST_LINE = 32 * 2**20
 _NICE = 10
 _BOM = b"\xef\xbb\xbf"
@@ -188,7 +191,13 @@ def main() -> None:
     os.nice(_NICE)
     given = orjson.loads(sys.stdin.buffer.read())
     request = IngestRequest(**{**given, "models": tuple(given["models"])})
-    sys.stdout.buffer.write(ingest(request).to_json())
+    try:
+        sys.stdout.buffer.write(ingest(request).to_json())
+    except OSError:
+        raise
+    except Exception:  # noqa: BLE001 - told apart from a start that failed
+        traceback.print_exc()
+        sys.exit(FAULT_EXIT)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,19 @@
 """From ``validating`` to ``in_progress`` or ``failed``: done by dispatchers, one at a time each.
 
-A claim in Redis lasts as long as a lease and is held on to while the child process works. When a
+A claim in Redis lasts as long as a lease and is held on to while the input is read. When a
 dispatcher dies another claims the batch again and comes to the same result: the file does not
 change, segment names are fixed, and enqueuing a segment twice changes nothing.
 """
 
 import asyncio
 import logging
-import sys
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from gateway.batches.ingest import IngestRequest, Summary
+from gateway.batches.ingest_run import BROKEN, run_ingest
 from gateway.batches.lines import EXPIRED
 from gateway.batches.loops import keep_doing
 from gateway.batches.ordering import tokens_column
@@ -23,7 +22,6 @@ from gateway.batches.service import stop_segments
 from gateway.batches.states import at, before
 from gateway.core.clock import Clock
 from gateway.core.errors import HeadwayError, RateLimited
-from gateway.core.launch import launch_argv
 from gateway.core.work import Quota, SegmentSpec
 from gateway.schemas.batch import BatchStatus, Counts
 from gateway.store.batch_record import BatchFacts, BatchRecord, Change, PlannedSegment
@@ -36,17 +34,21 @@ log = logging.getLogger(__name__)
 
 _HOLDS_PER_CLAIM = 4
 _POLL_SECONDS = 0.2
+_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class IntakeRule:
-    """How long a claim lasts, and what a tenant may have queued."""
+    """How long a claim lasts, what a tenant may have queued, and when a bad file is read again."""
 
     claim_ms: int = 60_000
     quota: Callable[[str], Quota] = lambda _: Quota()
+    retry_seconds: float = 1.0
 
 
 _RULE = IntakeRule()
+_TOO_LATE = "The input file could not be validated before the completion window expired."
+_UNREADABLE = "The input file could not be validated: each time it was read, that broke down."
 
 
 class Intake:
@@ -68,6 +70,7 @@ class Intake:
         self._clock = clock
         self._claim_ms = rule.claim_ms
         self._quota = rule.quota
+        self._retry_seconds = rule.retry_seconds
 
     async def run(self) -> None:
         """Take batches until cancelled; a fault of one batch or of the store is no end."""
@@ -123,15 +126,21 @@ class Intake:
         return after
 
     async def _summary(self, facts: BatchFacts) -> Summary:
-        """What the child finds; if it cannot be run until the window is over, that is a fault."""
-        try:
-            return await self._run_child(facts)
-        except HeadwayError:
-            if self._clock.now() < facts.expires_at:
-                raise
-            log.exception("%s could not be validated within its window", facts.id)
-        message = "The input file could not be validated before the completion window expired."
-        return Summary(0, (), ({"code": EXPIRED, "line": None, "message": message, "param": None},))
+        """What is found in the input.
+
+        It is a fault when reading it broke down thrice, or cannot be done until the window is over.
+        """
+        for tries in range(_TRIES):
+            await asyncio.sleep(tries * self._retry_seconds)
+            try:
+                return await run_ingest(self._ingest_request(facts))
+            except HeadwayError as error:
+                log.exception("%s could not be validated", facts.id)
+                if self._clock.now() >= facts.expires_at:
+                    return _fault(EXPIRED, _TOO_LATE)
+                if error.code != BROKEN:
+                    raise
+        return _fault("invalid_file", _UNREADABLE)
 
     async def _reserve(
         self, facts: BatchFacts, segments: Sequence[PlannedSegment]
@@ -195,31 +204,14 @@ class Intake:
             with suppress(HeadwayError):
                 await self._batches.hold_intake(batch_id, self._claim_ms)
 
-    async def _run_child(self, facts: BatchFacts) -> Summary:
+    def _ingest_request(self, facts: BatchFacts) -> IngestRequest:
         models = self._models if facts.models is None else self._models & set(facts.models)
         source = self._blobs.path(input_name(facts.id))
-        request = IngestRequest(
-            str(source), str(source.parent), facts.endpoint, tuple(sorted(models))
-        )
-        argv = [sys.executable, "-m", "gateway.batches.ingest"]
-        return Summary.from_json(await _output(launch_argv(argv), request.to_json()))
+        return IngestRequest(str(source), str(source.parent), facts.endpoint, tuple(sorted(models)))
 
     def _now(self) -> int:
         return int(self._clock.now())
 
 
-async def _output(argv: Sequence[str | Path], given: bytes) -> bytes:
-    """Standard output of a child that must succeed; it does not outlive this call."""
-    child = await asyncio.create_subprocess_exec(
-        *argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-    )
-    try:
-        printed, _ = await child.communicate(given)
-    except asyncio.CancelledError:
-        with suppress(ProcessLookupError):
-            child.kill()
-        await child.wait()
-        raise
-    if child.returncode != 0:
-        raise HeadwayError(f"The ingest process ended with {child.returncode}.")
-    return printed
+def _fault(code: str, message: str) -> Summary:
+    return Summary(0, (), ({"code": code, "line": None, "message": message, "param": None},))

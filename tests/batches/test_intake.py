@@ -2,11 +2,15 @@
 
 import asyncio
 from contextlib import suppress
+from pathlib import Path
+from time import process_time
 from typing import Any
 
 import orjson
 import pytest
 
+from gateway.batches import ingest_run
+from gateway.batches.ingest import IngestRequest
 from gateway.batches.intake import Intake, IntakeRule
 from gateway.core.errors import HeadwayError
 from gateway.core.work import Quota
@@ -114,7 +118,7 @@ async def test_another_takes_over_after_a_crash(plane: BatchPlane) -> None:
 
 async def test_a_claim_is_held_on_to(plane: BatchPlane) -> None:
     """A validation that takes longer than its claim is not begun by another dispatcher."""
-    await plane.create(await plane.upload(orjson.dumps(chat_line("1", "x"))))
+    await plane.create(await plane.upload(orjson.dumps(chat_line("1", "x" * 600_000))))
     intake = Intake(plane.batches, plane.blobs, plane.queue, MODELS, plane.clock, IntakeRule(60))
     step = asyncio.create_task(intake.step())
     await asyncio.sleep(0.02)
@@ -166,6 +170,47 @@ async def test_an_unreadable_input_fails_when_its_window_is_over(plane: BatchPla
 
     await eventually(failed)
     await loop
+
+
+@pytest.mark.parametrize("size", [1, 600_000])
+async def test_a_file_that_ends_its_reader_fails_after_three_tries(
+    plane: BatchPlane, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: int
+) -> None:
+    """Small or large, the batch does not stay in validating, and the next one is taken."""
+    tried = tmp_path / "tried"
+    tried.touch()
+
+    def broken(_: IngestRequest) -> None:
+        with tried.open("a") as file:
+            file.write("x")
+        raise MemoryError
+
+    killed = f"open({str(tried)!r}, 'a').write('x'); import os; os.kill(os.getpid(), 9)"
+    batch = await plane.create(await plane.upload(orjson.dumps(chat_line("1", "x" * size))))
+    rule = IntakeRule(retry_seconds=0.01)
+    intake = Intake(plane.batches, plane.blobs, plane.queue, MODELS, plane.clock, rule)
+    with monkeypatch.context() as patch:
+        patch.setattr(ingest_run, "ingest", broken)
+        patch.setattr(ingest_run, "_CHILD", ("-c", killed))
+        assert await intake.step()
+    batch = await plane.get(batch["id"])
+    (error,) = batch["errors"]["data"]
+    assert (batch["status"], error["code"]) == ("failed", "invalid_file")
+    assert tried.read_text() == "xxx"
+    await plane.start(chat_line("1", "x"))
+    assert await plane.run(9) == 1
+
+
+async def test_many_small_batches_are_validated_soon(plane: BatchPlane) -> None:
+    """None of them waits for a process to start: a hundred cost less than ten such starts."""
+    file_id = await plane.upload(orjson.dumps(chat_line("1", "x")))
+    for _ in range(100):
+        await plane.create(file_id)
+    started = process_time()
+    for _ in range(100):
+        assert await plane.intake.step()
+    assert process_time() - started < 3
+    assert await plane.run(200) == 100
 
 
 async def _insist(plane: BatchPlane) -> None:
