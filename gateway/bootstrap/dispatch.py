@@ -17,7 +17,7 @@ from gateway.batches.publish import Publisher
 from gateway.batches.reconcile import Reconciler
 from gateway.batches.rows import RowSource
 from gateway.bootstrap.announce import announced
-from gateway.bootstrap.data_dir import ready_data_dir
+from gateway.bootstrap.data_dir import ready_data_dir, room_in
 from gateway.bootstrap.local import parse_addresses, with_addresses
 from gateway.bootstrap.observers import Observers
 from gateway.bootstrap.pools import target_carriers, target_lanes, target_pools
@@ -78,7 +78,8 @@ def run_dispatch(settings: Settings, local: list[str]) -> None:
     if not addresses and (known := announced(settings.data_dir)) is not None:
         addresses = dict(known.local)
     policy = with_addresses(load_policy(settings.policy), addresses)
-    uvloop.run(_dispatch(settings, policy, redis_url))
+    with room_in(settings.data_dir):
+        uvloop.run(_dispatch(settings, policy, redis_url))
 
 
 async def _dispatch(settings: Settings, policy: Policy, redis_url: str) -> None:

@@ -19,7 +19,7 @@ import uvloop
 
 from gateway.bootstrap.announce import Announcement, Announcer
 from gateway.bootstrap.children import Children
-from gateway.bootstrap.data_dir import ready_data_dir
+from gateway.bootstrap.data_dir import ready_data_dir, room_in
 from gateway.bootstrap.gateway import build_gateway
 from gateway.bootstrap.greeting import greet, say_ready
 from gateway.bootstrap.listen import listen, url_of
@@ -58,7 +58,7 @@ def run_serve(settings: Settings) -> None:
     set_up_logs(settings.log_level)
     policy = load_policy(settings.policy)
     ready_data_dir(settings.data_dir)
-    with _listener(settings) as listener:
+    with room_in(settings.data_dir), _listener(settings) as listener:
         key, made = _client_key(settings)
         with _queue_server(settings) as (redis_url, watch_queue):
             local = pick_addresses(policy)

@@ -1,12 +1,13 @@
 """The data directory before anything starts."""
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
-from gateway.bootstrap.data_dir import ready_data_dir
-from gateway.core.errors import ConfigError
+from gateway.bootstrap.data_dir import ready_data_dir, room_in
+from gateway.core.errors import ConfigError, StartError
 
 
 def test_it_is_made(tmp_path: Path) -> None:
@@ -33,3 +34,10 @@ def test_one_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(ConfigError, match="may not be written"):
         ready_data_dir(tmp_path)
+
+
+@pytest.mark.parametrize(("number", "wanted"), [(errno.ENOSPC, StartError), (errno.EIO, OSError)])
+def test_a_full_disk_is_one_sentence(tmp_path: Path, number: int, wanted: type[Exception]) -> None:
+    """What else a disk may do stays as it is."""
+    with pytest.raises(wanted, match=os.strerror(number)), room_in(tmp_path):
+        raise OSError(number, os.strerror(number))

@@ -39,9 +39,10 @@ async def test_a_queue_that_goes_away_in_the_middle(
     async def away(*args: object) -> None:
         raise StoreUnavailable("The queue does not answer.")
 
-    for part in (plane.queue, "enqueue"), (JobCommands, "add"):
+    parts: tuple[tuple[object, str], ...] = (plane.queue, "enqueue"), (JobCommands, "add")
+    for part, name in parts:
         with monkeypatch.context() as patch:
-            patch.setattr(*part, away)
+            patch.setattr(part, name, away)
             answer = await plane.a.post("/v1/jobs", json=job_body())
         assert answer.status_code == 202
     assert await plane.run(9) == 1
@@ -58,9 +59,10 @@ async def test_a_queue_without_room_has_no_job(
     async def full(*args: object) -> None:
         raise StoreFull("The queue's memory is full.")
 
-    for part in (plane.queue, "enqueue"), (JobCommands, "add"):
+    parts: tuple[tuple[object, str], ...] = (plane.queue, "enqueue"), (JobCommands, "add")
+    for part, name in parts:
         with monkeypatch.context() as patch:
-            patch.setattr(*part, full)
+            patch.setattr(part, name, full)
             answer = await plane.a.post("/v1/jobs", json=job_body())
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "store_full")
     assert await plane.job_keeper.step() == 0
