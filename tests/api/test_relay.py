@@ -7,10 +7,13 @@ import pytest
 
 from gateway.api.relay import HEARTBEAT, EventRelay
 from gateway.core.errors import StreamInterrupted, UpstreamFailed, UpstreamThrottled
+from gateway.metering.record import CallStatus
 from gateway.providers import sse
 from gateway.providers.failures import Scrubber
 from gateway.schemas.requests import ModelRequest
-from tests.support.scripts import chat_chunk, usage_chunk
+from tests.support.gateway import running_gateway
+from tests.support.scripts import Sse, chat_chunk, usage_chunk
+from tests.support.upstream import ScriptedUpstream
 
 
 def relay(*, wants_usage: bool = False, choices: int = 1, tier: str | None = None) -> EventRelay:
@@ -118,3 +121,21 @@ def test_an_endless_event_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "_LONGEST_EVENT", 10)
     with pytest.raises(UpstreamFailed, match="an event of more than 10 bytes"):
         relay().take(b"data: " + b"x" * 20, 1.0)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"data: {not json}\n\n",
+        b'data: {"choices":"abc"}\n\n',
+        b'event: error\ndata: {"message":"m"}\n\n',
+    ],
+)
+def test_a_broken_event_ends_the_stream(upstream: ScriptedUpstream, broken: bytes) -> None:
+    """After content: one error event, nothing behind it, no [DONE], and no success on record."""
+    upstream.enqueue(Sse([chat_chunk("a"), chat_chunk("b"), broken, chat_chunk("c")], pause=0.1))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        events = gateway.chat(stream=True).text.split("\n\n")[:-1]
+        assert ["content" in shown for shown in events] == [True, True, False]
+        assert "error" in orjson.loads(events[-1].removeprefix("data: "))
+        assert gateway.settled(1)[0].outcome.status is CallStatus.FAILED
