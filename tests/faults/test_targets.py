@@ -96,7 +96,8 @@ def test_limit_found_out(tmp_path: Path, ups: list[ScriptedUpstream], retry: boo
     with headway(tmp_path, _policy(*(up.url for up in ups)), _minute(_SCALED)) as running:
         _finished(running, 800, ups, 120)
     assert most_in_any(_SCALED, [call for call in ups[0].calls() if call.status == 200]) <= 60
-    assert 0 < limiter.refused <= 0.2 * len(ups[0].calls())
+    # finding out costs about what is in flight once, however long the batch is
+    assert 0 < limiter.refused <= 80
 
 
 def test_limit_of_the_policy(tmp_path: Path, upstream: ScriptedUpstream) -> None:
