@@ -161,16 +161,21 @@ class Intake:
             await self._queue.discard(shard_of(segment.model), segment.segment)
 
     async def _start(self, record: BatchRecord) -> None:
-        """Start the segments; those that were lost are made again, with what is done of them."""
+        """Start the segments; those that were lost are made again."""
+        await self._make_again(record)
+        for segment in record.segments:
+            await self._queue.start(shard_of(segment.model), segment.segment)
+        log.info("%s: %d segments started", record.id, len(record.segments))
+
+    async def _make_again(self, record: BatchRecord) -> None:
+        """Add the segments that are not there, held, with what is done of them."""
         done = await results_of(self._blobs.root, record.id)
         for segment in record.segments:
-            shard = shard_of(segment.model)
-            started = await self._queue.start(shard, segment.segment)
+            spec = replace(await self._spec(record.facts, segment), held=True)
             if rows := done.get(segment.segment):
-                await restore(self._queue, await self._spec(record.facts, segment), rows)
-            elif not started:
-                await self._queue.enqueue(shard, await self._spec(record.facts, segment))
-        log.info("%s: %d segments started", record.id, len(record.segments))
+                await restore(self._queue, spec, rows)
+            else:
+                await self._queue.enqueue(shard_of(segment.model), spec)
 
     async def _spec(self, facts: BatchFacts, segment: PlannedSegment) -> SegmentSpec:
         index = await self._blobs.read(index_name(segment.segment))
@@ -190,7 +195,7 @@ class Intake:
     async def _cancel(self, record: BatchRecord) -> None:
         """Cancelled before it ran: at its end now. Else its segments are closed by the queue."""
         if record.segments:
-            await self._start(record)  # one that was lost is closed too, and gets its lines
+            await self._make_again(record)  # one that was lost is closed too, and gets its lines
             await stop_segments(record, self._queue)
             return
         to = BatchStatus.CANCELLED

@@ -72,6 +72,7 @@ class QueueRebuild:
             len(rows) - len(good),
             *_tokens(usage),
             sum(tokens[index] for index in rows),
+            int(spec.held),
             *_hours(_sums(done)),
         )
         return bool(answer)

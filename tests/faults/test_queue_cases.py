@@ -156,6 +156,7 @@ def test_bat_26_two_dispatchers(tmp_path: Path, slow: ScriptedUpstream) -> None:
     with headway(tmp_path, one_target(slow.url, window=4)) as running:
         second = second_dispatcher(running)
         try:
+            wait_for(lambda: _handles_sigterm(second.pid), 20, "a second dispatcher")
             client = BatchClient(running)
             batch = client.ended(
                 client.start(chat_line(str(n), f"row {n}") for n in range(64))["id"]

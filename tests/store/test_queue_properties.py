@@ -179,14 +179,14 @@ class QueueMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model.leases)
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
-        lease_id = data.draw(st.sampled_from(sorted(self.model.leases)))
+        lease_id = data.draw(st.sampled_from(list(self.model.leases)))
         self.do(self.queue.release(SHARD, lease_id))
         self.model.give_back(lease_id)
 
     @precondition(lambda self: self.model.leases)
     @rule(data=st.data())
     def run_out(self, data: st.DataObject) -> None:
-        lease_id = data.draw(st.sampled_from(sorted(self.model.leases)))
+        lease_id = data.draw(st.sampled_from(list(self.model.leases)))
         self.do(self.client.execute_command("ZADD", f"gw:{{{SHARD}}}:exp", "XX", 1, lease_id))
         self.do(self.queue.reap(SHARD, 100, RULE))
         self.model.give_back(lease_id)

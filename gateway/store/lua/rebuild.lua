@@ -1,7 +1,7 @@
 -- Add a segment that was lost with what its part files hold: those rows are done and metered.
 -- ARGV: 12 values of add_segment, cursor, rows below it that are not done (u32 each), done bits,
 --       good bits, refs (16 bytes each), ok, bad, prompt, completion, cached, reasoning,
---       sum of the token estimates of done rows,
+--       sum of the token estimates of done rows, "1" when it is held until it is started,
 --       then per hour: hour, requests, failed, prompt, completion, cached, reasoning
 -- Fences begin at the time of now, so that no claim from before the loss is worth anything.
 -- Returns 1 new, 0 exists.
@@ -15,6 +15,7 @@ add_segment(cur, now)
 local ok, bad = tonumber(ARGV[18]), tonumber(ARGV[19])
 call('HSET', key, 'ok', ok, 'bad', bad, 'prompt', ARGV[20], 'completion', ARGV[21], 'cached', ARGV[22],
   'reasoning', ARGV[23], 'fence', now)
+if ARGV[25] == '1' then call('HSET', key, 'held', 1) end
 if cur > 0 then
   call('SET', P .. 'd:' .. seg, ARGV[15])
   call('SET', P .. 'g:' .. seg, ARGV[16])
@@ -23,7 +24,7 @@ if cur > 0 then
   call('HINCRBY', P .. 'tn:' .. tenant, 'tokens', -ARGV[24])
   call('HINCRBY', key, 'open', -ARGV[24])
 end
-for i = 25, #ARGV, 7 do
+for i = 26, #ARGV, 7 do
   local sums = {}
   for j = 1, 6 do sums[j] = tonumber(ARGV[i + j]) end
   call('HSET', key, ARGV[i], table.concat(sums, ' '))
