@@ -69,16 +69,13 @@ def target_pools(
             continue
         if able not in pools:
             direct = [lanes[name] for name in able if name in lanes]
-            pool = make(direct) if direct else None
             carrier = next((carriers[name] for name in able if name in carriers), None)
-            pools[able] = CarryingPool(carrier, pool) if carrier else _sure(pool)
+            if carrier is None:
+                pools[able] = make(direct)
+            else:
+                pools[able] = CarryingPool(carrier, make(direct) if direct else None)
         by_shard[shard_of(model)] = pools[able]
     return by_shard
-
-
-def _sure(pool: Pool | None) -> Pool:
-    assert pool is not None
-    return pool
 
 
 def _carry_rules(policy: BatchApiPolicy) -> CarryRules:

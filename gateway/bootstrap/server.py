@@ -6,7 +6,7 @@ from typing import Any
 
 import uvicorn
 
-from gateway.bootstrap.protocol import limited
+from gateway.api.protocol import limited
 from gateway.core.clock import Clock
 
 _LOOK_EVERY = 0.05

@@ -10,6 +10,7 @@ import typer
 
 from gateway.cli.connection import ApiKey, BaseUrl, DataDir, connect
 from gateway.core.errors import ClientError, HeadwayError
+from gateway.core.lines import lines_of
 from gateway.providers.api_client import ApiClient
 
 
@@ -41,12 +42,12 @@ def _failed_ids(client: ApiClient, batch: dict[str, Any]) -> set[str]:
     file_id = batch.get("error_file_id")
     if not file_id:
         raise HeadwayError(f"batch {batch['id']} ({batch['status']}) has no error file")
-    return {json.loads(line)["custom_id"] for line in _lines(client.download(file_id))}
+    return {json.loads(line)["custom_id"] for line in lines_of(client.download(file_id))}
 
 
 def _input_lines(client: ApiClient, batch: dict[str, Any]) -> Iterator[bytes]:
     try:
-        yield from _lines(client.download(batch["input_file_id"]))
+        yield from lines_of(client.download(batch["input_file_id"]))
     except ClientError as error:
         raise HeadwayError(
             f"the input {batch['input_file_id']} of batch {batch['id']} is gone, "
@@ -65,12 +66,3 @@ def _select(lines: Iterable[bytes], wanted: set[str], path: Path) -> None:
                 out.write(line + b"\n")
     if missing:
         raise HeadwayError(f"the input has no line {min(missing)!r} any more")
-
-
-def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    rest = b""
-    for piece in pieces:
-        *whole, rest = (rest + piece).split(b"\n")
-        yield from (line for line in whole if line.strip())
-    if rest.strip():
-        yield rest

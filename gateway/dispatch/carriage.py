@@ -132,7 +132,7 @@ class Carriage:
                 return False
             await self._means.carries.save(self.carry)
             if not self.carry.file:
-                content = self._content(route)
+                content = await asyncio.to_thread(self._content, route)
                 file = await self._insist(lambda: self._api.upload(content))
                 self.carry = self.carry.at(file=file)
                 await self._means.carries.save(self.carry)

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Self
 import httpx
 
 from gateway.core.errors import ClientError, HeadwayError, Unavailable
+from gateway.core.lines import LineSplitter
 
 _TIMEOUT = httpx.Timeout(60.0, connect=5.0)
 _CHUNK = 256 * 1024
@@ -79,7 +80,9 @@ class ApiClient:
                 if answer.is_error:
                     answer.read()
                     raise _failure(answer)
-                yield from (line.decode() for line in _lines(answer.iter_bytes()) if line)
+                splitter = LineSplitter()
+                for piece in answer.iter_bytes():
+                    yield from (line.decode() for line in splitter.feed(piece) if line)
         except httpx.TransportError as error:
             raise self._away() from error
 
@@ -155,14 +158,6 @@ class _Counted:
 
     def fileno(self) -> int:
         return self._source.fileno()
-
-
-def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Lines end at LF only; what comes behind the last LF is no line."""
-    rest = b""
-    for piece in pieces:
-        *lines, rest = (rest + piece).split(b"\n")
-        yield from lines
 
 
 def _failure(answer: httpx.Response) -> HeadwayError:

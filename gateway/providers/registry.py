@@ -68,27 +68,24 @@ class Registry:
 
 
 def _target(name: str, policy: TargetSettings, clock: Clock) -> OpenAITarget:
-    if not policy.base_url:
-        raise ConfigError(f"target {name}: base_url is missing")
-    keys = policy.api_keys or ((policy.api_key,) if policy.api_key else ())
-    return OpenAITarget(
-        name,
-        policy.base_url,
-        clock,
-        api_keys=[key.get_secret_value() for key in keys],
-        headers={key: value.get_secret_value() for key, value in policy.headers.items()},
-    )
+    base_url, keys, headers = _access(name, policy)
+    return OpenAITarget(name, base_url, clock, api_keys=keys, headers=headers)
 
 
 def remote_batches(name: str, policy: TargetSettings, clock: Clock) -> RemoteBatches:
     """The Batch API of a target, with its first key. Raises ConfigError without an address."""
+    base_url, keys, headers = _access(name, policy)
+    return RemoteBatches(name, base_url, clock, api_key=keys[0] if keys else None, headers=headers)
+
+
+def _access(name: str, policy: TargetSettings) -> tuple[str, list[str], dict[str, str]]:
+    """Address, keys and headers in clear."""
     if not policy.base_url:
         raise ConfigError(f"target {name}: base_url is missing")
-    keys = policy.api_keys or ((policy.api_key,) if policy.api_key else ())
-    return RemoteBatches(
-        name,
+    secrets = policy.api_keys or ((policy.api_key,) if policy.api_key else ())
+    keys = [key.get_secret_value() for key in secrets]
+    return (
         policy.base_url,
-        clock,
-        api_key=keys[0].get_secret_value() if keys else None,
-        headers={key: value.get_secret_value() for key, value in policy.headers.items()},
+        keys,
+        {h: value.get_secret_value() for h, value in policy.headers.items()},
     )

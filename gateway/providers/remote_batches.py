@@ -11,6 +11,7 @@ import orjson
 import gateway
 from gateway.core.clock import Clock
 from gateway.core.errors import UpstreamFailed, UpstreamTimeout
+from gateway.core.lines import LineSplitter
 from gateway.providers import transport as wire
 from gateway.providers.failures import Scrubber, failure
 
@@ -114,7 +115,7 @@ class RemoteBatches:
     async def lines(self, file_id: str) -> AsyncIterator[dict[str, Any]]:
         """The lines of a result file that are JSON objects."""
         url = f"{self._base_url}/files/{file_id}/content"
-        rest = b""
+        splitter = LineSplitter()
         try:
             async with (
                 asyncio.timeout(_TRANSFER_SECONDS),
@@ -124,15 +125,14 @@ class RemoteBatches:
                     await answer.aread()
                     raise self._failure(answer)
                 async for piece in answer.aiter_bytes():
-                    *lines, rest = (rest + piece).split(b"\n")
-                    for line in lines:
+                    for line in splitter.feed(piece):
                         if parsed := _object(line):
                             yield parsed
         except TimeoutError:
             raise self._late() from None
         except wire.TRANSPORT_ERRORS as error:
             raise wire.before_head(error, self.name) from None
-        if parsed := _object(rest):
+        if parsed := _object(splitter.rest()):
             yield parsed
 
     async def aclose(self) -> None:

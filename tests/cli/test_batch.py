@@ -1,31 +1,17 @@
 """``headway batch`` against a running gateway."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from tests.support.batch import chat_line, ids
-from tests.support.scripts import error
-from tests.support.serve import KEY, RunningHeadway, headway, headway_command, one_target
-from tests.support.upstream import ScriptedUpstream
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHeadway]:
-    """A gateway whose upstream refuses what says "bad"."""
-    upstream = ScriptedUpstream().start()
-    upstream.on("bad", error(400, "no"))
-    with headway(tmp_path_factory.mktemp("cli"), one_target(upstream.url)) as process:
-        yield process
-    upstream.stop()
+from tests.support.serve import (
+    RunningHeadway,
+    client_command,
+)
 
 
 def _run(running: RunningHeadway, *arguments: str) -> tuple[int, str, str]:
-    command = ["batch", *arguments, "--data-dir", str(running.data_dir)]
-    ended = headway_command(command, {"HEADWAY_API_KEY": KEY})
-    return ended.returncode, ended.stdout, ended.stderr
+    return client_command(running, "batch", *arguments)
 
 
 def _input(tmp_path: Path, *texts: str) -> str:

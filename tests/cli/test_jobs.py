@@ -2,39 +2,20 @@
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from tests.support.gateway import chat_body
-from tests.support.scripts import error
 from tests.support.serve import (
     COMMAND,
     KEY,
     RunningHeadway,
     clean_environment,
-    headway,
-    headway_command,
-    one_target,
+    client_command,
 )
-from tests.support.upstream import ScriptedUpstream
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHeadway]:
-    """A gateway whose upstream refuses what says "bad"."""
-    upstream = ScriptedUpstream().start()
-    upstream.on("bad", error(400, "no"))
-    with headway(tmp_path_factory.mktemp("cli"), one_target(upstream.url)) as process:
-        yield process
-    upstream.stop()
 
 
 def _run(running: RunningHeadway, *arguments: str) -> tuple[int, str, str]:
-    command = ["jobs", *arguments, "--data-dir", str(running.data_dir)]
-    ended = headway_command(command, {"HEADWAY_API_KEY": KEY})
-    return ended.returncode, ended.stdout, ended.stderr
+    return client_command(running, "jobs", *arguments)
 
 
 def _call(tmp_path: Path, text: str) -> str:

@@ -152,6 +152,13 @@ def headway_command(
     )
 
 
+def client_command(running: RunningHeadway, *arguments: str) -> tuple[int, str, str]:
+    """Exit code, output and errors of a command that talks to ``running``."""
+    command = [*arguments, "--data-dir", str(running.data_dir)]
+    ended = headway_command(command, {"HEADWAY_API_KEY": KEY})
+    return ended.returncode, ended.stdout, ended.stderr
+
+
 def wait_for(look: Callable[[], Any], timeout: float = 10.0, what: str = "it") -> Any:
     """Poll until ``look()`` is true and return that."""
     end = time.monotonic() + timeout
