@@ -12,9 +12,9 @@ from gateway.dispatch.carrying import CarryingPool
 from gateway.dispatch.gate import Gate
 from gateway.dispatch.lane import TargetLane
 from gateway.dispatch.loop import RowPool
-from gateway.dispatch.pacing import FixedWindow
 from gateway.dispatch.pool import Pool
 from gateway.dispatch.rate import RateBudget
+from gateway.pacing.window import FixedWindow
 from gateway.policy.model import BatchApiPolicy, Policy, TargetPolicy
 from gateway.providers.registry import remote_batches
 from gateway.providers.remote_batches import RemoteBatches

@@ -7,8 +7,8 @@ from gateway.core.clock import Clock
 from gateway.core.rates import Rates
 from gateway.dispatch.gate import Gate
 from gateway.dispatch.held import HeldRow
-from gateway.dispatch.pacing import Pacer
 from gateway.dispatch.rate import RateBudget
+from gateway.pacing.window import Pacer
 
 _CROWD_SECONDS = 10.0
 _CUT = 0.8

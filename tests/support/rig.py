@@ -16,7 +16,6 @@ from gateway.dispatch.gate import Gate
 from gateway.dispatch.held import Holdings
 from gateway.dispatch.lane import TargetLane
 from gateway.dispatch.loop import Dispatcher, LeaseLimits
-from gateway.dispatch.pacing import FixedWindow
 from gateway.dispatch.pool import Pool
 from gateway.dispatch.process import run_until
 from gateway.dispatch.rate import RateBudget
@@ -26,6 +25,7 @@ from gateway.dispatch.run import RowRunner
 from gateway.dispatch.settle import Settler
 from gateway.metering.journal import Journal
 from gateway.metering.ledger import JournalLedger
+from gateway.pacing.window import FixedWindow
 from gateway.routing.offline import RowAnswer, RowCaller, RowPlace
 from gateway.store.blobs import LocalBlobs
 from gateway.store.client import StoreClient

@@ -8,10 +8,10 @@ from gateway.core.work import LeasedRow, LeasedRun, RowFailure, TryKind
 from gateway.dispatch.gate import Gate
 from gateway.dispatch.held import HeldLease, HeldRow
 from gateway.dispatch.lane import TargetLane
-from gateway.dispatch.pacing import FixedWindow
 from gateway.dispatch.rate import RateBudget
 from gateway.dispatch.run import Failed
 from gateway.dispatch.witness import Sign
+from gateway.pacing.window import FixedWindow
 
 LEASE = HeldLease("1", "m.0", 1000, 1e12)
 OTHER = HeldLease("2", "m.0", 1000, 1e12)

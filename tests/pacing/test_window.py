@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.dispatch.pacing import FixedWindow, rows_to_lease
+from gateway.pacing.window import FixedWindow, rows_to_lease
 
 
 def test_a_fixed_window_has_the_places_that_are_free() -> None:
