@@ -186,6 +186,11 @@ class Call:
         answered = self.attempts[-1]
         self.attempts[-1] = Attempt(answered.target, answered.status, error.code)
 
+    @property
+    def left(self) -> bool:
+        """Whether the client has gone."""
+        return self.presence is not None and self.presence.gone
+
     def answered(self) -> None:
         """The last bytes are about to go out: the client may leave from now on."""
         if self.presence is not None:

@@ -1,7 +1,8 @@
 """uvicorn's HTTP/1.1 with limits: how long a request's head may be, and how long it may take.
 
 What a connection sends is parsed before anybody is known to be behind it, so what is kept of it
-and the time given to it are bounded here. An upgrade that is asked for is not made, and its
+and the time given to it are bounded here. So is the time for which a caller may take nothing of
+what waits for it: at most 64 KiB wait here, and the target is not read meanwhile. An upgrade that is asked for is not made, and its
 request is served as any other: clients offer HTTP/2 in this way by default.
 """
 
@@ -35,9 +36,10 @@ class _Stage(Enum):
 
 
 class GatewayProtocol(HttpToolsProtocol):
-    """One connection. A subclass of ``limited`` sets ``receive_seconds``."""
+    """One connection. A subclass of ``limited`` sets the two times."""
 
     receive_seconds: ClassVar[float]
+    send_seconds: ClassVar[float]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request, not for ever."""
@@ -48,10 +50,24 @@ class GatewayProtocol(HttpToolsProtocol):
         self._moved = self._upgrade = False
         self._refusal = 400
         self._timer = self.loop.call_later(self.receive_seconds, self._look)
+        self._stuck: asyncio.TimerHandle | None = None
+
+    def pause_writing(self) -> None:
+        """The caller takes less than comes: it must take something now and then."""
+        super().pause_writing()
+        self._watch_reader()
+
+    def resume_writing(self) -> None:
+        """The caller has caught up."""
+        if self._stuck is not None:
+            self._stuck.cancel()
+        super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing more to watch."""
         self._timer.cancel()
+        if self._stuck is not None:
+            self._stuck.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -162,6 +178,17 @@ class GatewayProtocol(HttpToolsProtocol):
         else:
             self._refuse(408)
 
+    def _watch_reader(self) -> None:
+        self._left = self.transport.get_write_buffer_size()
+        self._stuck = self.loop.call_later(self.send_seconds, self._look_at_reader)
+
+    def _look_at_reader(self) -> None:
+        """End a connection that took nothing; its call ends as one whose caller has left."""
+        if self.transport.get_write_buffer_size() < self._left:
+            self._watch_reader()
+        else:
+            self.transport.abort()
+
     def _refuse(self, status: int) -> None:
         """Answer what cannot be served, unless an answer is under way, and close."""
         cycle = self.cycle
@@ -178,6 +205,10 @@ class GatewayProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
-def limited(receive_seconds: float) -> type[GatewayProtocol]:
-    """The protocol with ``receive_seconds`` for a head, and for each pause in a body."""
-    return type("LimitedProtocol", (GatewayProtocol,), {"receive_seconds": receive_seconds})
+def limited(receive_seconds: float, send_seconds: float) -> type[GatewayProtocol]:
+    """The protocol with ``receive_seconds`` for a head, and for each pause in a body.
+
+    ``send_seconds`` are for the caller to take something of an answer that waits.
+    """
+    times = {"receive_seconds": receive_seconds, "send_seconds": send_seconds}
+    return type("LimitedProtocol", (GatewayProtocol,), times)

@@ -14,7 +14,13 @@ from starlette.types import Send
 from gateway.api.calls import Call, Held
 from gateway.api.errors import stream_event
 from gateway.api.relay import HEARTBEAT, EventRelay
-from gateway.core.errors import HeadwayError, StreamInterrupted, UpstreamError, UpstreamTimeout
+from gateway.core.errors import (
+    Draining,
+    HeadwayError,
+    StreamInterrupted,
+    UpstreamError,
+    UpstreamTimeout,
+)
 from gateway.metering.record import CallStatus
 from gateway.routing.fallback import attempt_all
 from gateway.routing.plan import Route
@@ -32,6 +38,10 @@ async def answer_stream(call: Call, send: Send) -> None:
             await _fail(call, client, error)
             return
         await _relay(call, client, begun)
+    except asyncio.CancelledError:
+        if call.left or not client.started:
+            raise
+        await _cut_off(call, client)
     finally:
         client.close()
 
@@ -70,6 +80,7 @@ class ClientStream:
         self._timer.cancel()
         if self._beat is not None:
             self._beat.cancel()
+            self._beat = None
 
     async def _start(self) -> None:
         self.started = True
@@ -163,6 +174,14 @@ async def _fail(call: Call, client: ClientStream, error: HeadwayError) -> None:
     call.settle(CallStatus.FAILED, 200)
     call.answered()
     await client.write(stream_event(error), more=False)
+
+
+async def _cut_off(call: Call, client: ClientStream) -> None:
+    """End the stream because the process ends. Each write is whole events, so this one is too."""
+    call.settle(CallStatus.INTERRUPTED, 200)
+    call.answered()
+    client.close()
+    await client.write(stream_event(Draining("The gateway is shutting down.")), more=False)
 
 
 def _note(call: Call, relay: EventRelay) -> None:

@@ -131,6 +131,7 @@ async def _serve(plan: _Plan, listener: socket.socket, beside: Sequence[Watch]) 
             gateway.app,
             log_level=plan.settings.log_level,
             receive_seconds=plan.settings.receive_seconds,
+            send_seconds=plan.settings.send_seconds,
         )
         _handle_signals(stop, server)
         _quiet_garbage_collector()

@@ -16,15 +16,23 @@ _CLOSE_SECONDS = 2
 class GatewayServer(uvicorn.Server):
     """Leaves signals to the caller; ``finish`` ends it after its calls.
 
-    ``receive_seconds`` bound a request's head, and each pause in its body.
+    ``receive_seconds`` bound a request's head, and each pause in its body; ``send_seconds`` the
+    time in which a caller takes nothing of its answer.
     """
 
-    def __init__(self, app: Any, *, log_level: str, receive_seconds: float = 30.0) -> None:
+    def __init__(
+        self,
+        app: Any,
+        *,
+        log_level: str,
+        receive_seconds: float = 30.0,
+        send_seconds: float = 60.0,
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
                 loop="none",
-                http=limited(receive_seconds),
+                http=limited(receive_seconds, send_seconds),
                 ws="none",
                 lifespan="off",
                 log_level="warning" if log_level == "info" else log_level,
@@ -44,8 +52,13 @@ class GatewayServer(uvicorn.Server):
         yield
 
     async def finish(self, clock: Clock, grace: float) -> None:
-        """Wait for running calls, at most ``grace`` seconds, then let ``serve`` return."""
+        """Wait for running calls, at most ``grace`` seconds, then let ``serve`` return.
+
+        Calls that still run are cancelled, which has each of them say so to its caller.
+        """
         deadline = clock.monotonic() + grace
         while self.server_state.tasks and clock.monotonic() < deadline:
             await clock.sleep(_LOOK_EVERY)
+        for task in self.server_state.tasks:
+            task.cancel()
         self.should_exit = True

@@ -61,6 +61,9 @@ class Settings(BaseSettings):
     receive_seconds: float = Field(
         default=30.0, gt=0, description="time for a request's head, and for each pause in its body"
     )
+    send_seconds: float = Field(
+        default=60.0, gt=0, description="time in which a caller may take nothing of its answer"
+    )
     max_body_bytes: int = Field(
         default=32 * 2**20, ge=1024, description="largest JSON request body"
     )

@@ -1,6 +1,7 @@
 """What a connection may send before anybody is known to be behind it."""
 
 import asyncio
+import socket
 import time
 from collections.abc import AsyncIterator
 
@@ -28,17 +29,34 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
             break
     if scope["path"] == "/never":
         await asyncio.Event().wait()
+    if scope["path"] == "/endless":
+        await pour(receive, send)
+        return
     body = scope["method"].encode() + b" " + body
     headers = [(b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
+async def pour(receive: Receive, send: Send) -> None:
+    """An answer until the caller goes; POURED counts its bytes."""
+    POURED.clear()
+    gone = asyncio.ensure_future(receive())
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    while not gone.done():
+        await send({"type": "http.response.body", "body": PIECE, "more_body": True})
+        POURED.append(len(PIECE))
+        await asyncio.sleep(0)
+
+
+POURED: list[int] = []
+
+
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
     """The port of a server with half a second for a head."""
     listener = listen("127.0.0.1", 0)
-    server = GatewayServer(echo, log_level="error", receive_seconds=0.5)
+    server = GatewayServer(echo, log_level="error", receive_seconds=0.5, send_seconds=0.5)
     serving = asyncio.create_task(server.serve([listener]))
     yield listener.getsockname()[1]
     server.should_exit = True
@@ -156,3 +174,26 @@ async def test_many_upgrades_at_once(port: int) -> None:
     wish = GET + b"Connection: upgrade\r\nUpgrade: websocket\r\n\r\n"
     status, rest, _ = await answer(port, wish * 1500, GET + b"Connection: close\r\n\r\n")
     assert (status, rest.count(b"HTTP/1.1 200")) == (200, 1500)
+
+
+async def test_a_caller_that_never_reads_is_ended(port: int) -> None:
+    """What waits for it is bounded, and so is the time; then its connection is gone."""
+    with socket.create_connection(("127.0.0.1", port)) as caller:
+        caller.sendall(b"GET /endless HTTP/1.1\r\n\r\n")
+        await asyncio.sleep(0.3)
+        waiting = sum(POURED)
+        assert 2**16 < waiting < 16 * 2**20  # nearly all of it in the system's buffers
+        await asyncio.sleep(0.7)
+        assert sum(POURED) - waiting < 2**18
+        got = await asyncio.to_thread(lambda: [*iter(lambda: caller.recv(2**20), b"")])
+        assert not got[-1].endswith(b"0\r\n\r\n")
+
+
+async def test_a_caller_that_reads_slowly_is_served(port: int) -> None:
+    """The limit is for taking nothing at all."""
+    with socket.create_connection(("127.0.0.1", port)) as caller:
+        caller.sendall(b"GET /endless HTTP/1.1\r\n\r\n")
+        caller.setblocking(False)
+        for _ in range(15):
+            assert await asyncio.get_running_loop().sock_recv(caller, 2**20)
+            await asyncio.sleep(0.1)

@@ -5,13 +5,19 @@ import signal
 import socket
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
+import orjson
 import psutil
 import pytest
 
+from gateway.metering.record import CallStatus
+from gateway.metering.recovery import read_records
 from tests.support.answers import Pace
+from tests.support.gateway import chat_body
+from tests.support.scripts import Sse, chat_chunk, never
 from tests.support.serve import (
     COMMAND,
     KEY,
@@ -120,6 +126,34 @@ def test_dep_01_sigterm_lets_streams_finish(tmp_path: Path, upstream: ScriptedUp
         assert refused.headers["x-request-id"]
         assert [line for line in lines if line][-1] == "data: [DONE]"
     assert running.process.wait(15) == 0
+
+
+def test_streams_past_the_grace_time_end_with_an_error(
+    tmp_path: Path, upstream: ScriptedUpstream
+) -> None:
+    """One error event and no [DONE]; a call without an answer yet gets 503; both are recorded."""
+    upstream.on("streamed", Sse([chat_chunk("a")], end="hang"))
+    upstream.on("plain", never())
+    with headway(
+        tmp_path, one_target(upstream.url), {"HEADWAY_GRACE_SECONDS": "0.3"}
+    ) as running, running.client() as client, ThreadPoolExecutor() as pool:
+        plain = pool.submit(client.post, "/chat/completions", json=chat_body("plain"))
+        upstream.wait(lambda: upstream.calls("plain"))
+        body = chat_body("streamed", stream=True)
+        with client.stream("POST", "/chat/completions", json=body) as stream:
+            lines = (line for line in stream.iter_lines() if line)
+            assert '"a"' in next(lines)
+            os.kill(running.pid, signal.SIGTERM)
+            rest = list(lines)
+        assert len(rest) == 1
+        assert orjson.loads(rest[0].removeprefix("data: "))["error"]["code"] == "draining"
+        assert plain.result(5).status_code == 503
+        assert plain.result().json()["error"]["code"] == "draining"
+        assert running.process.wait(15) == 0
+    records = {r.outcome.http_status: r for r in read_records(running.data_dir / "journal")}
+    assert {r.outcome.status for r in records.values()} == {CallStatus.INTERRUPTED}
+    assert set(records) == {200, 503}
+    assert records[200].outcome.usage.completion >= 1
 
 
 def test_dep_04_live_is_not_ready(tmp_path: Path, upstream: ScriptedUpstream) -> None:

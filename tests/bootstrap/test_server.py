@@ -34,3 +34,27 @@ async def test_a_running_call_is_waited_for() -> None:
         assert (await call).text == "done"
         await finishing
     await asyncio.wait_for(serving, 5)
+
+
+async def test_calls_that_outlast_the_grace_time_are_ended() -> None:
+    """They are cancelled and may still answer; one that does not hold on is cut."""
+    reached = asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        reached.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await send({"type": "http.response.body", "body": b"cut short"})
+
+    listener = listen("127.0.0.1", 0)
+    url = url_of(listener)
+    server = GatewayServer(app, log_level="warning")
+    serving = asyncio.create_task(server.serve([listener]))
+    async with httpx.AsyncClient() as client:
+        call = asyncio.create_task(client.get(url))
+        await reached.wait()
+        await server.finish(SystemClock(), 0.1)
+        assert (await call).text == "cut short"
+    await asyncio.wait_for(serving, 5)
