@@ -1,5 +1,6 @@
 """Who is calling. Every path but the health checks is closed to those without a key."""
 
+import logging
 from typing import Protocol
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -9,6 +10,7 @@ from gateway.tenancy.keys import Caller
 
 CALLER = "headway.caller"
 _SCHEME = b"bearer"
+_log = logging.getLogger(__name__)
 
 
 class Keys(Protocol):
@@ -43,6 +45,7 @@ class Auth:
             raise error
         caller = self._keys.find(token)
         if caller is None:
+            _log.debug("a key of %s is not known", (scope.get("client") or ("?",))[0])
             raise AuthenticationFailed("Incorrect API key provided.")
         return caller
 

@@ -132,6 +132,7 @@ async def _serve(plan: _Plan, listener: socket.socket, beside: Sequence[Watch]) 
             log_level=plan.settings.log_level,
             receive_seconds=plan.settings.receive_seconds,
             send_seconds=plan.settings.send_seconds,
+            trusted_proxies=plan.settings.trusted_proxies,
         )
         _handle_signals(stop, server)
         _quiet_garbage_collector()

@@ -5,6 +5,7 @@ from collections.abc import Generator
 from typing import Any
 
 import uvicorn
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from gateway.api.protocol import limited
 from gateway.core.clock import Clock
@@ -17,7 +18,8 @@ class GatewayServer(uvicorn.Server):
     """Leaves signals to the caller; ``finish`` ends it after its calls.
 
     ``receive_seconds`` bound a request's head, and each pause in its body; ``send_seconds`` the
-    time in which a caller takes nothing of its answer.
+    time in which a caller takes nothing of its answer. Who calls is told by X-Forwarded-For only
+    when ``trusted_proxies`` is who is connected.
     """
 
     def __init__(
@@ -27,7 +29,10 @@ class GatewayServer(uvicorn.Server):
         log_level: str,
         receive_seconds: float = 30.0,
         send_seconds: float = 60.0,
+        trusted_proxies: str = "",
     ) -> None:
+        if trusted_proxies:
+            app = ProxyHeadersMiddleware(app, trusted_proxies)
         super().__init__(
             uvicorn.Config(
                 app,

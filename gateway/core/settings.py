@@ -6,6 +6,7 @@ constructor.
 
 import os
 from collections.abc import Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,6 +21,8 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from gateway.core.errors import ConfigError
+
+_MAY_BE_EMPTY = {"fault_injection", "trusted_proxies"}
 
 
 class Settings(BaseSettings):
@@ -52,6 +55,10 @@ class Settings(BaseSettings):
     )
     host: str = Field(default="127.0.0.1", description="listening address")
     port: int = Field(default=8000, ge=0, le=65535, description="listening port; 0 picks one")
+    trusted_proxies: str = Field(
+        default="",
+        description="addresses or networks, with commas, whose X-Forwarded-For and -Proto count",
+    )
     log_level: str = Field(
         default="info", pattern="^(debug|info|warning|error)$", description="log level"
     )
@@ -158,8 +165,15 @@ class Settings(BaseSettings):
     def _not_empty(cls, value: object, info: ValidationInfo) -> object:
         """Empty is a mistake: no open door for a key, nor the working directory for a path."""
         text = value.get_secret_value() if isinstance(value, SecretStr) else value
-        if isinstance(text, str) and not text.strip() and info.field_name != "fault_injection":
+        if isinstance(text, str) and not text.strip() and info.field_name not in _MAY_BE_EMPTY:
             raise ValueError("is set to an empty string; unset it or give it a value")
+        return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, value: str) -> str:
+        for part in filter(None, value.replace(" ", "").split(",")):
+            ip_network(part, strict=False)
         return value
 
     @field_validator("redis_url")

@@ -134,9 +134,11 @@ def test_streams_past_the_grace_time_end_with_an_error(
     """One error event and no [DONE]; a call without an answer yet gets 503; both are recorded."""
     upstream.on("streamed", Sse([chat_chunk("a")], end="hang"))
     upstream.on("plain", never())
-    with headway(
-        tmp_path, one_target(upstream.url), {"HEADWAY_GRACE_SECONDS": "0.3"}
-    ) as running, running.client() as client, ThreadPoolExecutor() as pool:
+    with (
+        headway(tmp_path, one_target(upstream.url), {"HEADWAY_GRACE_SECONDS": "0.3"}) as running,
+        running.client() as client,
+        ThreadPoolExecutor() as pool,
+    ):
         plain = pool.submit(client.post, "/chat/completions", json=chat_body("plain"))
         upstream.wait(lambda: upstream.calls("plain"))
         body = chat_body("streamed", stream=True)

@@ -3,6 +3,7 @@
 import asyncio
 
 import httpx
+import pytest
 from starlette.types import Receive, Scope, Send
 
 from gateway.bootstrap.listen import listen, url_of
@@ -57,4 +58,25 @@ async def test_calls_that_outlast_the_grace_time_are_ended() -> None:
         await reached.wait()
         await server.finish(SystemClock(), 0.1)
         assert (await call).text == "cut short"
+    await asyncio.wait_for(serving, 5)
+
+
+@pytest.mark.parametrize(
+    ("trusted", "seen"),
+    [("", "127.0.0.1"), ("10.0.0.0/8", "127.0.0.1"), ("127.0.0.0/8", "203.0.113.9")],
+)
+async def test_forwarded_headers_count_from_listed_proxies_alone(trusted: str, seen: str) -> None:
+    """Anybody else's are what they are: a claim. The nearest address that is no proxy counts."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": scope["client"][0].encode()})
+
+    listener = listen("127.0.0.1", 0)
+    server = GatewayServer(app, log_level="warning", trusted_proxies=trusted)
+    serving = asyncio.create_task(server.serve([listener]))
+    headers = {"x-forwarded-for": "198.51.100.7, 203.0.113.9"}
+    async with httpx.AsyncClient(headers=headers) as client:
+        assert (await client.get(url_of(listener))).text == seen
+    await server.finish(SystemClock(), 1.0)
     await asyncio.wait_for(serving, 5)

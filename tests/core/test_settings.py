@@ -88,3 +88,13 @@ def test_a_child_gets_this_environment_and_more(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("HEADWAY_HOST", "localhost")
     environment = child_environment({"HEADWAY_PORT": "2"})
     assert (environment["HEADWAY_PORT"], environment["HEADWAY_HOST"]) == ("2", "localhost")
+
+
+def test_proxies_are_addresses_and_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else is trusted by mistake; none at all is the default."""
+    assert load_settings().trusted_proxies == ""
+    monkeypatch.setenv("HEADWAY_TRUSTED_PROXIES", "10.0.0.0/8, ::1")
+    assert load_settings().trusted_proxies == "10.0.0.0/8, ::1"
+    monkeypatch.setenv("HEADWAY_TRUSTED_PROXIES", "10.0.0.0/8, proxy.local")
+    with pytest.raises(ConfigError, match=r"HEADWAY_TRUSTED_PROXIES: .*proxy\.local"):
+        load_settings()
