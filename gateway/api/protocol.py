@@ -2,8 +2,10 @@
 
 What a connection sends is parsed before anybody is known to be behind it, so what is kept of it
 and the time given to it are bounded here. So is the time for which a caller may take nothing of
-what waits for it: at most 64 KiB wait here, and the target is not read meanwhile. An upgrade that is asked for is not made, and its
-request is served as any other: clients offer HTTP/2 in this way by default.
+what waits for it: at most 64 KiB of a stream wait here, and its target is not read meanwhile.
+
+An upgrade that is asked for is not made, and its request is served as any other: clients offer
+HTTP/2 in this way by default.
 """
 
 import asyncio
