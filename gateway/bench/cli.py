@@ -29,6 +29,31 @@ def demo() -> None:
 
 
 @app.command()
+def engine(
+    profile: Annotated[str, typer.Option(help="a100-7b, a100-8b, h100-7b or h200-8b.")] = "a100-8b",
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8001,
+    policy: Annotated[str, typer.Option(help="fcfs, or priority: lower first.")] = "fcfs",
+    scale: Annotated[float, typer.Option(help="Times real speed.")] = 1.0,
+    model: Annotated[str, typer.Option(help="Model name; the profile's if not given.")] = "",
+    metrics: Annotated[str, typer.Option(help="Names of vllm or sglang.")] = "vllm",
+    max_num_seqs: Annotated[int | None, typer.Option(help="Sequence slots.")] = None,
+    max_num_batched_tokens: Annotated[int | None, typer.Option(help="Tokens of a step.")] = None,
+) -> None:
+    """Serve a simulated engine: OpenAI-compatible, in the time that a GPU would take."""
+    from gateway.simulator.options import EngineOptions
+    from gateway.simulator.profile import profile_named
+    from gateway.simulator.run import run_engine
+    from gateway.telemetry.logs import set_up_logs
+
+    chosen = profile_named(profile).with_flags(max_num_seqs, max_num_batched_tokens)
+    set_up_logs("info")
+    run_engine(
+        EngineOptions(chosen, host, port, policy=policy, scale=scale, model=model, flavour=metrics)
+    )
+
+
+@app.command()
 def load(
     base_url: Annotated[str, typer.Argument(help="Address ending in /v1.")],
     model: Annotated[str, typer.Option(help="Model name.")],
