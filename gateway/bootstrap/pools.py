@@ -16,8 +16,7 @@ from gateway.dispatch.pool import Pool
 from gateway.dispatch.rate import RateBudget
 from gateway.pacing.window import FixedWindow
 from gateway.policy.model import BatchApiPolicy, Policy, TargetPolicy
-from gateway.providers.registry import remote_batches
-from gateway.providers.remote_batches import RemoteBatches
+from gateway.providers.remote_batches import RemoteBatches, remote_batches
 from gateway.routing.router import Router
 from gateway.store.keys import shard_of
 

@@ -11,8 +11,11 @@ class Reply(Protocol):
     """A successful answer whose body is still on its way. Whoever got it must close it."""
 
     status: int
-    headers: Mapping[str, str]
     body: AsyncIterator[bytes]
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The head's lines by their lower-case names."""
 
     @property
     def rates(self) -> Rates | None:

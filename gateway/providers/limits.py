@@ -1,72 +1,62 @@
 """The time limits of one attempt, kept by a single timer."""
 
 import asyncio
-from collections.abc import Awaitable
-from typing import TypeVar
 
-from gateway.core.errors import UpstreamTimeout
-from gateway.core.targets import Timeouts
-
-T = TypeVar("T")
+_EARLY = 0.001
 
 
-class AttemptLimits:
-    """Bounds each wait of an attempt, and all of them together.
+class Deadline:
+    """One wait at a time, each with its limit, kept by a single timer.
 
-    The timer is moved only when it fires too early, so that a stream of many short waits costs
-    next to nothing. Time spent between waits (a slow client) does not count against ``idle``.
+    The timer is moved only when it fires too early, or must fire sooner than it would, so that
+    many short waits cost next to nothing. ``ends`` limits all of them together.
     """
 
-    def __init__(self, target: str, timeouts: Timeouts) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._target = target
-        self._ends = self._loop.time() + timeouts.total
-        self._task: asyncio.Task[object] | None = None
-        self._deadline = 0.0
+    __slots__ = ("_armed_for", "_loop", "_timer", "_until", "_waiter", "ends", "is_total")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.ends = 0.0
+        self.is_total = False
+        self._loop = loop
+        self._until = 0.0
         self._armed_for = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self._expired = False
+        self._waiter: asyncio.Future[None] | None = None
 
-    async def wait(self, what: Awaitable[T], phase: str, seconds: float) -> T:
-        """``what``, within ``seconds`` and the total limit. Raises UpstreamTimeout."""
-        self._task = task = asyncio.current_task()
-        deadline = self._loop.time() + seconds
-        total = deadline > self._ends
-        self._deadline = self._ends if total else deadline
-        if self._timer is None or self._armed_for > self._deadline:
+    async def wait(self, seconds: float) -> None:
+        """Until ``come`` is called. Raises TimeoutError; ``is_total`` tells by which limit."""
+        until = self._loop.time() + seconds
+        self.is_total = until > self.ends
+        self._until = self.ends if self.is_total else until
+        if self._timer is None or self._armed_for > self._until:
             self._arm()
+        self._waiter = self._loop.create_future()
         try:
-            return await what
-        except asyncio.CancelledError:
-            if not self._expired or task is None:
-                raise
-            self._expired = False
-            if task.uncancel() > 0:
-                raise
-            limit = "total" if total else phase
-            raise UpstreamTimeout(
-                f"The target did not answer within its {limit} limit.", target=self._target
-            ) from None
+            await self._waiter
         finally:
-            self._task = None
+            self._waiter = None
+
+    def come(self) -> None:
+        """What was waited for is there."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     def close(self) -> None:
-        """Stop the timer."""
+        """Stop the timer; a wait that is under way has no limit any more."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _arm(self) -> None:
         self.close()
-        self._armed_for = self._deadline
-        self._timer = self._loop.call_at(self._deadline, self._fire)
+        self._armed_for = self._until
+        self._timer = self._loop.call_at(self._until, self._fire)
 
     def _fire(self) -> None:
         self._timer = None
-        if self._task is None:
+        if self._waiter is None or self._waiter.done():
             return
-        if self._loop.time() < self._deadline - 0.001:
+        if self._loop.time() < self._until - _EARLY:
             self._arm()
-            return
-        self._expired = True
-        self._task.cancel()
+        else:
+            self._waiter.set_exception(TimeoutError())

@@ -1,25 +1,26 @@
-"""A target that speaks the OpenAI API over HTTP. With ``transport`` the only use of httpx here."""
+"""A target that speaks the OpenAI API over HTTP."""
 
 import asyncio
+import base64
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-
-import httpx
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 import gateway
 from gateway.core.clock import Clock
-from gateway.core.errors import UpstreamError
+from gateway.core.errors import ConfigError, OutcomeUnknown, UpstreamError
 from gateway.core.rates import Rates
 from gateway.core.targets import UpstreamCall
-from gateway.providers import transport as wire
 from gateway.providers.base import Reply
+from gateway.providers.connection import Connection
+from gateway.providers.connector import Connector
 from gateway.providers.failures import Scrubber, failure
-from gateway.providers.limits import AttemptLimits
 from gateway.providers.rates import rates_of
 
 _FIRST_FAILURE = 300
 _LONGEST_ERROR = 256 * 1024
 _END_SECONDS = 0.2
+_PATH = "/%:@!$&'()*+,;=~"
 
 
 class OpenAITarget:
@@ -43,69 +44,73 @@ class OpenAITarget:
         self.scrub = Scrubber.of(base_url, *api_keys, *extra.values())
         # One key goes with every request; of several, each request carries its own.
         alone = api_keys[0] if len(api_keys) == 1 else None
-        self._bearers = [f"Bearer {key}".encode() for key in api_keys] if not alone else []
-        self._base = httpx.URL(base_url)
+        self._bearers = [f"Authorization: Bearer {key}\r\n".encode() for key in api_keys]
         self._clock = clock
-        self._urls: dict[str, httpx.URL] = {}
-        self._transport = wire.new_transport(
+        self._url = urlsplit(base_url)
+        self._connector = Connector(name, self._url)
+        self._fixed = _head(
+            name,
             {
+                "Host": _host(self._url),
                 "Content-Type": "application/json",
                 "Accept": "*/*",
                 "Accept-Encoding": "identity",
                 "User-Agent": f"headway/{gateway.__version__}",
-                **({"Authorization": f"Bearer {alone}"} if alone else {}),
+                **_credential(self._url, alone),
                 **extra,
-            }
+            },
         )
+        self._heads: dict[str, bytes] = {}
 
     async def send(self, call: UpstreamCall) -> Reply:
         """One attempt, as ``Target.send`` promises.
 
         A reused connection that closed before any byte of the answer is replaced once, silently.
         """
-        limits = AttemptLimits(self.name, call.timeouts)
+        ends = asyncio.get_running_loop().time() + call.timeouts.total
+        request = self._request(call)
+        connection = self._connector.idle()
+        if connection is None:
+            connection = await self._connect(call)
         try:
-            answer = await self._head(call, limits)
+            try:
+                await connection.send(request, call.timeouts, ends)
+            except OutcomeUnknown:
+                if not (connection.used and connection.silent):
+                    raise
+                self._connector.give_back(connection)
+                connection = await self._connect(call)
+                await connection.send(request, call.timeouts, ends)
         except BaseException:
-            limits.close()
+            self._connector.give_back(connection)
             raise
-        reply = HttpReply(self.name, answer, limits, call, self._clock)
-        if answer.status_code >= _FIRST_FAILURE:
+        reply = HttpReply(connection, self._connector, self._clock)
+        if reply.status >= _FIRST_FAILURE:
             raise await self._failure(reply)
         return reply
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._transport.aclose()
+        self._connector.close()
 
-    async def _head(self, call: UpstreamCall, limits: AttemptLimits) -> httpx.Response:
-        request = self._request(call)
-        try:
-            return await self._exchange(request, call, limits)
-        except wire.TRANSPORT_ERRORS as error:
-            if not (wire.reused.get() and wire.closed_before_answer(error)):
-                raise wire.before_head(error, self.name) from None
-        fresh = wire.fresh_only.set(True)
-        try:
-            return await self._exchange(request, call, limits)
-        except wire.TRANSPORT_ERRORS as error:
-            raise wire.before_head(error, self.name) from None
-        finally:
-            wire.fresh_only.reset(fresh)
+    async def _connect(self, call: UpstreamCall) -> Connection:
+        limits = call.timeouts
+        return await self._connector.connect(min(limits.connect, limits.first_byte, limits.total))
 
-    async def _exchange(
-        self, request: httpx.Request, call: UpstreamCall, limits: AttemptLimits
-    ) -> httpx.Response:
-        sent = self._transport.handle_async_request(request)
-        return await limits.wait(sent, "first byte", call.timeouts.first_byte)
-
-    def _request(self, call: UpstreamCall) -> httpx.Request:
-        url = self._urls.get(call.path)
-        if url is None:
-            path = self._base.path.rstrip("/") + call.path
-            url = self._urls.setdefault(call.path, self._base.copy_with(path=path))
-        bearer = self._bearers[call.key] if self._bearers else None
-        return wire.PreparedRequest(url, call.request_id, call.body, call.timeouts.connect, bearer)
+    def _request(self, call: UpstreamCall) -> bytes:
+        head = self._heads.get(call.path)
+        if head is None:
+            path = quote(self._url.path.rstrip("/") + call.path, safe=_PATH)
+            query = f"?{self._url.query}" if self._url.query else ""
+            line = f"POST {path}{query} HTTP/1.1\r\n".encode("ascii")
+            head = self._heads[call.path] = line + self._fixed
+        return b"%bX-Request-Id: %b\r\n%bContent-Length: %d\r\n\r\n%b" % (
+            head,
+            call.request_id.encode(),
+            self._bearers[call.key] if len(self._bearers) > 1 else b"",
+            len(call.body),
+            call.body,
+        )
 
     async def _failure(self, reply: "HttpReply") -> UpstreamError:
         """Read a refused answer to its end, as far as it is short and whole, and classify it."""
@@ -129,57 +134,77 @@ class OpenAITarget:
 class HttpReply:
     """A successful answer, as ``Reply`` promises."""
 
-    def __init__(
-        self,
-        target: str,
-        answer: httpx.Response,
-        limits: AttemptLimits,
-        call: UpstreamCall,
-        clock: Clock,
-    ) -> None:
-        self.status = answer.status_code
-        self.headers: Mapping[str, str] = answer.headers
-        self._target = target
-        self._answer = answer
-        self._limits = limits
-        self._call = call
+    def __init__(self, connection: Connection, connector: Connector, clock: Clock) -> None:
+        self.status = connection.status
+        self.body: AsyncIterator[bytes] = self
+        self._raw = connection.headers
+        self._connection: Connection | None = connection
+        self._connector = connector
         self._clock = clock
-        self.body: AsyncIterator[bytes] = self._pieces()
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The head's lines by their lower-case names."""
+        return {name.decode("latin-1"): value.decode("latin-1") for name, value in self._raw}
 
     @property
     def rates(self) -> Rates | None:
         """The limits that the answer tells of."""
-        return rates_of(self._answer.headers.raw, self._clock.now)
+        return rates_of(self._raw, self._clock.now)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        piece = await self._connection.piece() if self._connection is not None else b""
+        if not piece:
+            raise StopAsyncIteration
+        return piece
 
     async def read(self) -> bytes:
         """The whole body."""
-        return b"".join([piece async for piece in self.body])
+        connection = self._connection
+        if connection is None:
+            return b""
+        pieces = [await connection.piece()]
+        while not connection.ended:
+            pieces.append(await connection.piece())
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def finish(self) -> None:
         """Wait a moment for the proper end after ``[DONE]``, so that the connection can be kept."""
-        with contextlib.suppress(UpstreamError, TimeoutError):
-            async with asyncio.timeout(_END_SECONDS):
-                async for _ in self.body:
-                    pass
+        connection = self._connection
+        if connection is not None and not connection.ended:
+            with contextlib.suppress(UpstreamError, TimeoutError):
+                async with asyncio.timeout(_END_SECONDS):
+                    while not connection.ended:
+                        await connection.piece()
         await self.aclose()
 
     async def aclose(self) -> None:
         """Give the connection back, or close it when the answer has not ended."""
-        self._limits.close()
-        with contextlib.suppress(*wire.TRANSPORT_ERRORS):
-            await self._answer.aclose()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._connector.give_back(connection)
 
-    async def _pieces(self) -> AsyncIterator[bytes]:
-        stream = self._answer.stream
-        assert isinstance(stream, httpx.AsyncByteStream)
-        pieces = aiter(stream)
-        phase, seconds = "first byte", self._call.timeouts.first_byte
-        while True:
-            try:
-                piece = await self._limits.wait(anext(pieces), phase, seconds)
-            except StopAsyncIteration:
-                return
-            except wire.TRANSPORT_ERRORS:
-                raise wire.in_body(self._target) from None
-            yield piece
-            phase, seconds = "idle", self._call.timeouts.idle
+
+def _host(url: SplitResult) -> str:
+    """The place as it is written in the address, without a user's name."""
+    return url.netloc.rpartition("@")[2].encode("idna").decode() if url.netloc else ""
+
+
+def _credential(url: SplitResult, key: str | None) -> dict[str, str]:
+    if key is not None:
+        return {"Authorization": f"Bearer {key}"}
+    if url.username is None:
+        return {}
+    pair = f"{unquote(url.username)}:{unquote(url.password or '')}"
+    return {"Authorization": "Basic " + base64.b64encode(pair.encode()).decode()}
+
+
+def _head(target: str, headers: Mapping[str, str]) -> bytes:
+    """Header lines, of one name the last. Raises ConfigError for one that would be two lines."""
+    lines = {name.lower(): f"{name}: {value}" for name, value in headers.items()}.values()
+    if any("\r" in line or "\n" in line for line in lines):
+        raise ConfigError(f"target {target}: a header or key has a line break")
+    return "".join(f"{line}\r\n" for line in lines).encode()

@@ -11,7 +11,6 @@ from gateway.core.errors import ConfigError
 from gateway.providers.base import Target
 from gateway.providers.failures import Scrubber
 from gateway.providers.openai_http import OpenAITarget
-from gateway.providers.remote_batches import RemoteBatches
 
 
 class TargetSettings(Protocol):
@@ -68,18 +67,12 @@ class Registry:
 
 
 def _target(name: str, policy: TargetSettings, clock: Clock) -> OpenAITarget:
-    base_url, keys, headers = _access(name, policy)
+    base_url, keys, headers = access_of(name, policy)
     return OpenAITarget(name, base_url, clock, api_keys=keys, headers=headers)
 
 
-def remote_batches(name: str, policy: TargetSettings, clock: Clock) -> RemoteBatches:
-    """The Batch API of a target, with its first key. Raises ConfigError without an address."""
-    base_url, keys, headers = _access(name, policy)
-    return RemoteBatches(name, base_url, clock, api_key=keys[0] if keys else None, headers=headers)
-
-
-def _access(name: str, policy: TargetSettings) -> tuple[str, list[str], dict[str, str]]:
-    """Address, keys and headers in clear."""
+def access_of(name: str, policy: TargetSettings) -> tuple[str, list[str], dict[str, str]]:
+    """Address, keys and headers in clear. Raises ConfigError without an address."""
     if not policy.base_url:
         raise ConfigError(f"target {name}: base_url is missing")
     secrets = policy.api_keys or ((policy.api_key,) if policy.api_key else ())

@@ -14,6 +14,7 @@ from gateway.core.errors import UpstreamFailed, UpstreamTimeout
 from gateway.core.lines import LineSplitter
 from gateway.providers import transport as wire
 from gateway.providers.failures import Scrubber, failure
+from gateway.providers.registry import TargetSettings, access_of
 
 ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 MARK = "headway"
@@ -175,3 +176,9 @@ def _object(text: bytes) -> dict[str, Any] | None:
     except orjson.JSONDecodeError:
         return None
     return parsed if isinstance(parsed, dict) else None
+
+
+def remote_batches(name: str, policy: TargetSettings, clock: Clock) -> RemoteBatches:
+    """The Batch API of a target, with its first key. Raises ConfigError without an address."""
+    base_url, keys, headers = access_of(name, policy)
+    return RemoteBatches(name, base_url, clock, api_key=keys[0] if keys else None, headers=headers)

@@ -4,58 +4,72 @@ import asyncio
 
 import pytest
 
-from gateway.core.errors import UpstreamTimeout
-from gateway.core.targets import Timeouts
-from gateway.providers.limits import AttemptLimits
+from gateway.providers.limits import Deadline
+
+
+def deadline(total: float = 60.0) -> Deadline:
+    """One that ends after ``total`` seconds."""
+    loop = asyncio.get_running_loop()
+    made = Deadline(loop)
+    made.ends = loop.time() + total
+    return made
 
 
 async def test_each_wait_has_its_limit() -> None:
-    """A wait that takes too long is cut, and the message names the limit."""
-    limits = AttemptLimits("t", Timeouts())
-    assert await limits.wait(asyncio.sleep(0, "done"), "idle", 1) == "done"
-    with pytest.raises(UpstreamTimeout, match="idle"):
-        await limits.wait(asyncio.sleep(9), "idle", 0.01)
-    task = asyncio.current_task()
-    assert task is not None
-    assert task.cancelling() == 0
-    limits.close()
+    """A wait that takes too long is cut, and it is not the total that did it."""
+    limits = deadline()
+    with pytest.raises(TimeoutError):
+        await limits.wait(0.02)
+    assert not limits.is_total
 
 
 async def test_many_short_waits_outlive_one_limit() -> None:
     """The limit is for each wait, not for all of them."""
-    limits = AttemptLimits("t", Timeouts())
-    for _ in range(8):
-        await limits.wait(asyncio.sleep(0.01), "idle", 0.05)
-    limits.close()
+    limits = deadline()
+    for _ in range(6):
+        asyncio.get_running_loop().call_later(0.02, limits.come)
+        await limits.wait(0.06)
+
+
+async def test_a_shorter_limit_counts_at_once() -> None:
+    """A timer that stands for later is moved forward."""
+    limits = deadline()
+    limits.come()
+    asyncio.get_running_loop().call_soon(limits.come)
+    await limits.wait(30)
+    async with asyncio.timeout(1):
+        with pytest.raises(TimeoutError):
+            await limits.wait(0.02)
 
 
 async def test_the_total_ends_it_all() -> None:
     """Short waits do not add up to more than the total."""
-    limits = AttemptLimits("t", Timeouts(total=0.03))
+    limits = deadline(0.1)
 
-    async def many() -> None:
-        for _ in range(20):
-            await limits.wait(asyncio.sleep(0.005), "idle", 1)
+    async def wait_on() -> None:
+        while True:
+            asyncio.get_running_loop().call_later(0.02, limits.come)
+            await limits.wait(0.06)
 
-    with pytest.raises(UpstreamTimeout, match="total"):
-        await many()
-    limits.close()
+    with pytest.raises(TimeoutError):
+        await wait_on()
+    assert limits.is_total
 
 
 async def test_time_between_waits_does_not_count() -> None:
     """A slow reader is no fault of the target."""
-    limits = AttemptLimits("t", Timeouts())
-    await limits.wait(asyncio.sleep(0), "idle", 0.02)
-    await asyncio.sleep(0.05)
-    assert await limits.wait(asyncio.sleep(0.005, "ok"), "idle", 0.02) == "ok"
-    limits.close()
+    limits = deadline()
+    for _ in range(2):
+        asyncio.get_running_loop().call_soon(limits.come)
+        await limits.wait(0.03)
+        await asyncio.sleep(0.06)
 
 
 async def test_a_cancel_from_outside_stays_a_cancel() -> None:
     """Being cancelled is not a timeout."""
-    limits = AttemptLimits("t", Timeouts())
-    task = asyncio.create_task(limits.wait(asyncio.sleep(9), "idle", 5))
-    await asyncio.sleep(0)
+    limits = deadline()
+    task = asyncio.create_task(limits.wait(5))
+    await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -1,0 +1,209 @@
+"""One HTTP/1.1 connection to a target. It serves one exchange after the other, never two."""
+
+import asyncio
+
+import httptools
+
+from gateway.core.errors import (
+    OutcomeUnknown,
+    StreamInterrupted,
+    UpstreamError,
+    UpstreamFailed,
+    UpstreamTimeout,
+)
+from gateway.core.targets import Timeouts
+from gateway.providers.limits import Deadline
+
+_LONGEST_HEAD = 64 * 1024
+_MOST_UNREAD = 256 * 1024
+_FINAL = 200
+
+RawHeaders = list[tuple[bytes, bytes]]
+
+
+class Connection(asyncio.Protocol):
+    """Sends a request, reads the answer's head, then its body piece by piece.
+
+    ``used`` says that an exchange has ended here before, ``silent`` that no byte of the current
+    answer has come. ``kept`` says that the connection can serve another exchange. Whoever does not
+    read a body to its end must abort.
+    """
+
+    def __init__(self, target: str) -> None:
+        self.used = False
+        self.silent = True
+        self.kept = True
+        self.status = 0
+        self.headers: RawHeaders = []
+        self.idle_since = 0.0
+        self._target = target
+        self._loop = asyncio.get_running_loop()
+        self._timeouts = Timeouts()
+        self._pieces: list[bytes] = []
+        self._unread = 0
+        self._head_bytes = 0
+        self._paused = False
+        self._ended = True
+        self._fault: UpstreamError | None = None
+        self._begun = False
+        self._deadline = Deadline(self._loop)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """The connection stands."""
+        self._transport = transport
+        parser = self._parser = httptools.HttpResponseParser(self)
+        parser.set_dangerous_leniencies(
+            lenient_headers=True,
+            lenient_optional_cr_before_lf=True,
+            lenient_spaces_after_chunk_size=True,
+        )
+
+    async def send(self, request: bytes, timeouts: Timeouts, ends: float) -> None:
+        """Send a request and wait for the head of its answer; all must end by the time ``ends``.
+
+        Raises OutcomeUnknown when the connection closes without a whole head, UpstreamFailed for
+        what is no HTTP, UpstreamTimeout.
+        """
+        self.silent, self._ended, self._begun = True, False, False
+        self.status, self._fault, self._head_bytes = 0, None, 0
+        self.headers = []
+        self._timeouts = timeouts
+        self._deadline.ends = ends
+        if self._transport.is_closing():
+            raise _no_answer(self._target)
+        self._transport.write(request)
+        await self._wait("first byte", timeouts.first_byte)
+        if not self.status and self._fault is not None:
+            raise self._fault
+
+    async def piece(self) -> bytes:
+        """The next bytes of the body as they came; none at its end.
+
+        Raises UpstreamTimeout, and StreamInterrupted when the body breaks off.
+        """
+        if not self._pieces:
+            if self._fault is None and not self._ended:
+                if self._begun:
+                    await self._wait("idle", self._timeouts.idle)
+                else:
+                    await self._wait("first byte", self._timeouts.first_byte)
+            if self._fault is not None and not self._pieces:
+                raise self._fault
+        self._begun = True
+        pieces = self._pieces
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        pieces.clear()
+        self._unread = 0
+        if self._paused:
+            self._paused = False
+            self._transport.resume_reading()
+        return data
+
+    @property
+    def ended(self) -> bool:
+        """Whether the answer was read to its end."""
+        return self._ended and not self._pieces
+
+    def abort(self) -> None:
+        """Close at once; the target notices."""
+        self.kept = False
+        self._deadline.close()
+        self._transport.abort()
+
+    async def _wait(self, phase: str, seconds: float) -> None:
+        try:
+            await self._deadline.wait(seconds)
+        except TimeoutError:
+            limit = "total" if self._deadline.is_total else phase
+            raise UpstreamTimeout(
+                f"The target did not answer within its {limit} limit.", target=self._target
+            ) from None
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of an answer. What comes unasked ends the connection."""
+        self.silent = False
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self._break(self._no_http())
+            return
+        if not self.status:
+            self._head_bytes += len(data)
+            if self._head_bytes > _LONGEST_HEAD:
+                self._break(self._no_http())
+        elif self._unread > _MOST_UNREAD and not self._paused and not self._ended:
+            self._paused = True
+            self._transport.pause_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The end. Of a body without a length it is the proper one."""
+        self.kept = False
+        if self._ended:
+            self._deadline.close()
+        elif not self.status:
+            self._break(_no_answer(self._target))
+        elif exc is None and not self._is_framed():
+            self._ended = True
+            self._deadline.come()
+        else:
+            self._break(self._broken_off())
+
+    def on_message_begin(self) -> None:
+        """An answer begins. One that nobody asked for is not read."""
+        if self._ended:
+            raise ValueError("an answer without a request")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A line of the head, or of the trailer, which is of no use."""
+        if not self.status:
+            self.headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        """The head is whole; one of an interim answer does not count."""
+        status = self._parser.get_status_code()
+        if status < _FINAL:
+            self.headers = []
+            return
+        self.status = status
+        self._deadline.come()
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body."""
+        self._pieces.append(body)
+        self._unread += len(body)
+        self._deadline.come()
+
+    def on_message_complete(self) -> None:
+        """The answer is whole."""
+        if not self.status or self._ended:
+            return
+        self._ended = self.used = True
+        # A request that is still being sent would run into the next one.
+        unsent = self._transport.get_write_buffer_size()
+        self.kept = self.kept and self._parser.should_keep_alive() and not unsent
+        self._deadline.come()
+
+    def _is_framed(self) -> bool:
+        return any(
+            name == b"content-length"
+            or (name == b"transfer-encoding" and b"chunked" in value.lower())
+            for name, value in self.headers
+        )
+
+    def _break(self, fault: UpstreamError) -> None:
+        if not self._ended and self._fault is None:
+            self._fault = fault
+        self._deadline.come()
+        self.abort()
+
+    def _no_http(self) -> UpstreamError:
+        if self.status:
+            return self._broken_off()
+        return UpstreamFailed("The target's answer is not valid HTTP.", target=self._target)
+
+    def _broken_off(self) -> UpstreamError:
+        return StreamInterrupted("The target ended its answer early.", target=self._target)
+
+
+def _no_answer(target: str) -> UpstreamError:
+    return OutcomeUnknown("The target closed the connection without an answer.", target=target)
