@@ -15,6 +15,7 @@ from gateway.store.blobs import BlobStore
 from gateway.store.job_files import is_job, job_blob
 
 _CACHED_BYTES = 64 * 2**20
+_BYTES_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,11 @@ class BatchRow:
     body: bytes
     tokens: int = 1
     fault: str | None = None
+
+    @property
+    def prompt_tokens(self) -> int:
+        """An estimate from the size of the body."""
+        return len(self.body) // _BYTES_PER_TOKEN + 1
 
 
 class RowSource:

@@ -27,6 +27,7 @@ from gateway.core.ids import new_id
 from gateway.core.settings import Settings
 from gateway.dispatch.carriage import Means
 from gateway.dispatch.held import Holdings
+from gateway.dispatch.load import InteractiveLoad, LoadListener
 from gateway.dispatch.loop import Dispatcher, LeaseLimits
 from gateway.dispatch.pool import Pool
 from gateway.dispatch.process import Runs, run_until
@@ -54,6 +55,7 @@ from gateway.store.deliveries import Deliveries
 from gateway.store.files import FileStore
 from gateway.store.job_commands import JobCommands
 from gateway.store.jobs import LISTING, JobStore
+from gateway.store.load import LoadChannel
 from gateway.store.parts import PartFiles
 from gateway.store.queue import QueueClient, RetryRule
 from gateway.store.usage import UsageTotals
@@ -123,9 +125,10 @@ class _Process:
             clock,
             lambda api, rules: Means(api, rules, Carries(blobs), runner, settler, holdings, clock),
         )
+        load = InteractiveLoad(clock)
         pools = target_pools(
             policy,
-            target_lanes(settings, policy, clock),
+            target_lanes(settings, policy, load, clock),
             self._carriers,
             lambda lanes: Pool(lanes, runner, settler, holdings, settings.retry_base_seconds),
         )
@@ -134,7 +137,8 @@ class _Process:
         renewer = Renewer(queue, holdings, limits.worker, limits.ttl_ms, self.dispatcher.abort)
         self.keepers: tuple[Runs, ...] = (renewer, settler)
         reaper = Reaper(queue, source, settler, retry, settings.reap_interval_seconds)
-        self.others: tuple[Runs, ...] = (reaper, self._shipper)
+        listener = LoadListener(LoadChannel(redis), load)
+        self.others: tuple[Runs, ...] = (reaper, self._shipper, listener)
         self.others += _batch_loops(policy, redis, blobs, limits, clock)
         self.others += (_expiry(settings, redis, blobs, clock),)
         finisher = Finisher(limits.worker, limits.ttl_ms)

@@ -1,7 +1,7 @@
 """The gateway's objects, put together. Nothing here starts a process."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from starlette.routing import Route
@@ -15,13 +15,16 @@ from gateway.api.health import Probe
 from gateway.api.jobs import job_routes
 from gateway.api.metrics import metrics_route
 from gateway.api.results import results_route
+from gateway.batches.loops import keep_doing
 from gateway.batches.results import ResultReader, Waiting
 from gateway.batches.service import BatchService
 from gateway.bootstrap.drain import Drain
 from gateway.bootstrap.observers import Observers
 from gateway.bootstrap.probes import Watch
 from gateway.core.clock import Clock
+from gateway.core.ids import new_id
 from gateway.core.lanes import Lane
+from gateway.core.load import TargetLoad
 from gateway.core.settings import Settings
 from gateway.jobs.service import JobService
 from gateway.metering.journal import Journal
@@ -31,6 +34,7 @@ from gateway.policy.model import Policy
 from gateway.providers.registry import Registry
 from gateway.routing.admission import Admission
 from gateway.routing.classifier import Classifier
+from gateway.routing.load import LoadReporter
 from gateway.routing.router import Router
 from gateway.store.batches import BatchStore
 from gateway.store.blobs import LocalBlobs
@@ -38,6 +42,7 @@ from gateway.store.client import StoreClient, connect
 from gateway.store.files import FileStore
 from gateway.store.job_commands import JobCommands
 from gateway.store.jobs import LISTING, JobStore
+from gateway.store.load import LoadChannel, LoadWord
 from gateway.store.queue import QueueClient
 from gateway.store.room import DiskRoom
 from gateway.store.usage import UsageTotals
@@ -97,7 +102,10 @@ async def build_gateway(
         *job_routes(jobs, clock, settings.max_body_bytes),
     )
     app = _application(settings, redis, KeyRing.from_policy(policy, key), calls, watch, routes)
-    loops = [asyncio.create_task(shipper.run()), asyncio.create_task(watch.run())]
+    loops = [
+        asyncio.create_task(loop)
+        for loop in (shipper.run(), watch.run(), _tell_load(redis, admission, observers))
+    ]
 
     async def stop_loops() -> None:
         for loop in loops:
@@ -107,6 +115,16 @@ async def build_gateway(
     return Gateway(
         app, (stop_loops, registry.aclose, shipper.close, observers.aclose, redis.aclose)
     )
+
+
+async def _tell_load(redis: StoreClient, admission: Admission, observers: Observers) -> None:
+    channel, name = LoadChannel(redis), new_id("g")
+
+    async def publish(targets: Mapping[str, TargetLoad]) -> None:
+        await channel.publish(LoadWord(name, targets))
+
+    reporter = LoadReporter(admission, observers.latency.take, publish)
+    await keep_doing(reporter.report, "the load report", every=0)
 
 
 def _application(

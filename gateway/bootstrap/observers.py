@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from gateway.core.errors import ConfigError
 from gateway.core.settings import Settings
+from gateway.metering.latency import FreshLatency
 from gateway.metering.observed import MetricsObserver, SpanObserver
 from gateway.metering.record import CallRecord
 from gateway.policy.model import Policy
@@ -18,7 +19,8 @@ class Observers:
 
     def __init__(self, settings: Settings, policy: Policy) -> None:
         self.metrics = Metrics(policy.models())
-        self.each: list[Observe] = [MetricsObserver(self.metrics).observe]
+        self.latency = FreshLatency()
+        self.each: list[Observe] = [MetricsObserver(self.metrics).observe, self.latency.observe]
         self._close: Callable[[], None] | None = None
         if settings.otlp_endpoint is not None:
             self._send_to(settings.otlp_endpoint, settings.trace_ratio)

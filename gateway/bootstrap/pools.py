@@ -11,10 +11,13 @@ from gateway.dispatch.carrier import Carrier
 from gateway.dispatch.carrying import CarryingPool
 from gateway.dispatch.gate import Gate
 from gateway.dispatch.lane import TargetLane
+from gateway.dispatch.load import InteractiveLoad
 from gateway.dispatch.loop import RowPool
 from gateway.dispatch.pool import Pool
 from gateway.dispatch.rate import RateBudget
+from gateway.pacing.shared import Caps, SharedEngine
 from gateway.pacing.window import FixedWindow
+from gateway.policy.lanes import BatchLane
 from gateway.policy.model import BatchApiPolicy, Policy, TargetPolicy
 from gateway.providers.remote_batches import RemoteBatches, remote_batches
 from gateway.routing.router import Router
@@ -24,10 +27,12 @@ _GATE_BASE = 0.1
 _FIRST_ROWS = 16
 
 
-def target_lanes(settings: Settings, policy: Policy, clock: Clock) -> dict[str, TargetLane]:
-    """A lane for each target that takes batch rows."""
+def target_lanes(
+    settings: Settings, policy: Policy, load: InteractiveLoad, clock: Clock
+) -> dict[str, TargetLane]:
+    """A lane for each target that takes batch rows; it makes way for interactive ``load``."""
     return {
-        name: _lane(settings, name, target, clock)
+        name: _lane(settings, name, target, load, clock)
         for name, target in policy.targets.items()
         if target.lanes.batch.max_in_flight > 0 and target.batch_api is None
     }
@@ -88,7 +93,9 @@ def _carry_rules(policy: BatchApiPolicy) -> CarryRules:
     )
 
 
-def _lane(settings: Settings, name: str, target: TargetPolicy, clock: Clock) -> TargetLane:
+def _lane(
+    settings: Settings, name: str, target: TargetPolicy, load: InteractiveLoad, clock: Clock
+) -> TargetLane:
     """A provider's limits are unknown at first, so it gets few rows to tell them in its answers."""
     gate = Gate(
         clock,
@@ -102,6 +109,24 @@ def _lane(settings: Settings, name: str, target: TargetPolicy, clock: Clock) -> 
         )
         for _ in range(max(1, len(target.api_keys)))
     ]
-    pacer = FixedWindow(target.lanes.batch.max_in_flight)
     start = _FIRST_ROWS if target.kind == "openai" else math.inf
-    return TargetLane(name, pacer, gate, budgets, clock, start=start)
+    if not target.shared:
+        pacer = FixedWindow(target.lanes.batch.max_in_flight)
+        return TargetLane(name, pacer, gate, budgets, clock, start=start)
+    shared = SharedEngine(_caps(target.lanes.batch), partial(load.busy, name), clock)
+    lane = TargetLane(name, shared, gate, budgets, clock, start=start)
+    load.on_busy(name, lane.make_way)
+    load.on_gap(name, shared.gap)
+    return lane
+
+
+def _caps(batch: BatchLane) -> Caps:
+    most = batch.max_in_flight
+    return Caps(
+        floor=batch.floor if batch.auto else most,
+        start=batch.start if batch.auto else most,
+        ceiling=most,
+        prefill_busy=batch.prefill,
+        prefill_idle=batch.prefill_idle,
+        itl_target=batch.itl_target,
+    )

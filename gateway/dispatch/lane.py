@@ -38,11 +38,12 @@ class TargetLane:
         self.name = name
         self.gate = gate
         self.running: dict[HeldRow, Visit] = {}
-        self.prefilling: set[HeldRow] = set()
+        self.prefilling: dict[HeldRow, int] = {}
         self.suspects = False
         self.isolating: object | None = None
         self.users: list[Callable[[], None]] = []
         self.taken = 0
+        self._prefill_tokens = 0
         self._pacer = pacer
         self._budgets = budgets
         self._clock = clock
@@ -61,7 +62,7 @@ class TargetLane:
         running = len(self.running)
         if running and (suspect is not self.suspects or running >= self._open):
             return math.inf
-        if not self._pacer.places(running, len(self.prefilling)):
+        if not self._pacer.places(running, len(self.prefilling), self._prefill_tokens):
             return math.inf
         if not self.gate.places(elsewhere=elsewhere):
             return self.gate.wait()
@@ -77,13 +78,35 @@ class TargetLane:
         self.suspects = suspect
         visit = Visit(self, row, key, now, self._budgets[key].take(now, tokens))
         self.running[row] = visit
-        self.prefilling.add(row)
+        self.prefilling[row] = row.source.prompt_tokens
+        self._prefill_tokens += row.source.prompt_tokens
         return visit
 
     def leave(self, row: HeldRow) -> None:
         """``row`` runs no more."""
-        self.running.pop(row, None)
-        self.prefilling.discard(row)
+        self.begun(row)
+        visit = self.running.pop(row, None)
+        if visit is not None and row.ended:
+            self._pacer.ended(self._clock.monotonic() - visit.started)
+
+    def begun(self, row: HeldRow) -> bool:
+        """``row`` has its first token, or needs none. False: that was known."""
+        tokens = self.prefilling.pop(row, None)
+        if tokens is None:
+            return False
+        self._prefill_tokens -= tokens
+        return True
+
+    def make_way(self) -> None:
+        """Somebody waits here: take back the newest rows that have no token yet.
+
+        Those that came first stay: the target may be at work on them. A row that is taken back
+        keeps its tries and its place in the line.
+        """
+        for row in reversed(list(self.prefilling)[self._pacer.prefill() :]):
+            if row.task is not None:
+                row.taken_back = True
+                row.task.cancel()
 
     def window(self) -> int:
         """Rows worth holding for this target now."""
@@ -195,5 +218,6 @@ class Visit:
         self.lane.took(self, rates)
 
     def first_token(self) -> None:
-        """The target began to generate."""
-        self.lane.prefilling.discard(self.row)
+        """The target began to generate: the next prompt may go out."""
+        if self.lane.begun(self.row):
+            self.lane.call()

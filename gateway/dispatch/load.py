@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gateway.core.clock import Clock
+from gateway.core.errors import StoreUnavailable
 from gateway.core.load import TargetLoad
 from gateway.store.load import LoadChannel, LoadWord
 
@@ -22,34 +23,33 @@ class InteractiveLoad:
     """The sum over all gateways heard within the last second.
 
     A gateway that is silent for a second counts no more. When all are silent, nothing is known and
-    ``busy`` assumes calls everywhere. ``changed`` runs for each word that made a target busy.
+    ``busy`` assumes calls everywhere.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._said: dict[str, _Said] = {}
-        self._listeners: list[Callable[[str], None]] = []
-        self._latencies: list[Callable[[str, TargetLoad], None]] = []
+        self._on_busy: dict[str, Callable[[], None]] = {}
+        self._on_gap: dict[str, Callable[[float], None]] = {}
 
-    def on_busy(self, listener: Callable[[str], None]) -> None:
-        """``listener`` is called with the target that got its first interactive call."""
-        self._listeners.append(listener)
+    def on_busy(self, target: str, call: Callable[[], None]) -> None:
+        """``call`` when ``target`` gets an interactive call and had none."""
+        self._on_busy[target] = call
 
-    def on_latency(self, listener: Callable[[str, TargetLoad], None]) -> None:
-        """``listener`` is called with each fresh latency of a target."""
-        self._latencies.append(listener)
+    def on_gap(self, target: str, call: Callable[[float], None]) -> None:
+        """``call`` with each fresh mean of the gaps between tokens, in seconds."""
+        self._on_gap[target] = call
 
     def hear(self, word: LoadWord) -> None:
         """Take in what one gateway says."""
         idle = [name for name, load in word.targets.items() if load.calls and not self.calls(name)]
         self._said[word.gateway] = _Said(self._clock.monotonic(), word)
         for name in idle:
-            for listener in self._listeners:
-                listener(name)
+            if name in self._on_busy:
+                self._on_busy[name]()
         for name, load in word.targets.items():
-            if load.ttft_s is not None:
-                for tell in self._latencies:
-                    tell(name, load)
+            if load.itl_s is not None and name in self._on_gap:
+                self._on_gap[name](load.itl_s)
 
     def calls(self, target: str) -> int:
         """Interactive calls at ``target`` as far as is known."""
@@ -80,8 +80,6 @@ class LoadListener:
             await asyncio.sleep(SILENCE_SECONDS / 4)
 
     async def _listen(self) -> None:
-        from gateway.core.errors import StoreUnavailable
-
         try:
             async for word in self._channel.listen():
                 self._load.hear(word)

@@ -189,7 +189,7 @@ class Pool:
             self._running -= not row.row.crash_tries
             if not row.ended:
                 attempt.sign = Sign.STOPPED
-                self._holdings.settled(row)
+                self._stopped(row)
                 lane.call()
         if result.sign is Sign.LOST and isinstance(result, Failed):
             beside = [other.attempt for other in lane.running]
@@ -197,6 +197,12 @@ class Pool:
             result, fate = await self._lost(row, lane, result, beside)
         self._go_on(row, result, fate)
         lane.call()
+
+    def _stopped(self, row: HeldRow) -> None:
+        if row.taken_back and not row.dropped:
+            self._again(row)
+        else:
+            self._holdings.settled(row)
 
     async def _lost(
         self, row: HeldRow, lane: TargetLane, result: Failed, beside: Sequence[Attempt]
@@ -226,7 +232,7 @@ class Pool:
 
     def _again(self, row: HeldRow) -> None:
         """The row keeps its place in the line and its tries."""
-        row.task, row.ended = None, False
+        row.task, row.ended, row.taken_back = None, False, False
         if row.row.crash_tries:
             self._isolation.rows.appendleft(row)
         else:

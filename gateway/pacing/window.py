@@ -9,11 +9,18 @@ class Pacer(Protocol):
     def window(self) -> int:
         """Rows that may be in flight now."""
 
-    def places(self, running: int, prefilling: int) -> int:
+    def prefill(self) -> int:
+        """Rows that may be without a first token now."""
+
+    def places(self, running: int, prefilling: int, tokens: int = 0) -> int:
         """How many more rows may start now, at least 0.
 
-        ``prefilling`` of the ``running`` rows have not produced a token yet.
+        ``prefilling`` of the ``running`` rows have not produced a token yet; their prompts have
+        about ``tokens`` tokens.
         """
+
+    def ended(self, seconds: float) -> None:
+        """A row was in flight for so long."""
 
 
 class FixedWindow:
@@ -26,10 +33,17 @@ class FixedWindow:
         """Rows that may be in flight now."""
         return self._size
 
-    def places(self, running: int, prefilling: int) -> int:
+    def prefill(self) -> int:
+        """All of them."""
+        return self._size
+
+    def places(self, running: int, prefilling: int, tokens: int = 0) -> int:
         """The free places of the window; the phase of a row makes no difference."""
-        del prefilling
+        del prefilling, tokens
         return max(0, self._size - running)
+
+    def ended(self, seconds: float) -> None:
+        """Changes nothing."""
 
 
 def rows_to_lease(window: int, held: int) -> int:

@@ -10,33 +10,9 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from gateway.core.lanes import Lane
 from gateway.core.targets import Timeouts
 from gateway.core.work import Quota
+from gateway.policy.lanes import Lanes
 from gateway.policy.values import Duration, PolicyModel
 from gateway.schemas.webhooks import secret_key
-
-
-class LaneLimits(PolicyModel):
-    """What one lane may do on one target.
-
-    ``max_in_flight`` calls run at once; up to ``max_queue`` more wait for at most ``max_wait``
-    seconds, then the caller gets 429 with Retry-After.
-    """
-
-    max_in_flight: int = Field(default=8, ge=0)
-    max_queue: int = Field(default=1024, ge=0)
-    max_wait: Duration = 60.0
-
-
-class Lanes(PolicyModel):
-    """Limits per lane. ``batch.max_in_flight`` is the batch size the dispatcher keeps filled."""
-
-    interactive: LaneLimits = LaneLimits(max_in_flight=32)
-    elastic: LaneLimits = LaneLimits(max_in_flight=16, max_wait=300.0)
-    batch: LaneLimits = LaneLimits(max_in_flight=64, max_queue=0)
-
-    def of(self, lane: Lane) -> LaneLimits:
-        """The limits of ``lane``."""
-        limits: LaneLimits = getattr(self, lane.value)
-        return limits
 
 
 class TimeoutPolicy(PolicyModel):
@@ -146,6 +122,13 @@ class TargetPolicy(PolicyModel):
         if self.api_key is not None and self.api_keys:
             raise ValueError("give api_key or api_keys, not both")
         return self
+
+    @property
+    def shared(self) -> bool:
+        """Whether interactive calls and batch rows meet on one engine here."""
+        if self.lanes.batch.shared is not None:
+            return self.lanes.batch.shared
+        return self.kind != "openai" or not str(self.base_url).startswith("https:")
 
     @property
     def sends_priority(self) -> bool:

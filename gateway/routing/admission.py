@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from gateway.core.clock import Clock
 from gateway.core.errors import QueueFull
 from gateway.core.lanes import Lane
-from gateway.policy.model import LaneLimits, Policy
+from gateway.policy.lanes import LaneLimits
+from gateway.policy.model import Policy
 
 LONGEST_RETRY_AFTER = 60
 _MEMORY = 0.2  # weight of the newest sample in the mean time that a place is held
@@ -33,14 +34,16 @@ class Slot:
 class _Gate:
     """The places of one target and lane."""
 
-    def __init__(self, limits: LaneLimits, clock: Clock) -> None:
+    def __init__(self, limits: LaneLimits, clock: Clock, changed: asyncio.Event) -> None:
         self.limits = limits
+        self._changed = changed
         self.running = 0
         self.waiting: deque[asyncio.Future[None]] = deque()
         self._clock = clock
         self._held: float | None = None
 
     async def enter(self) -> Slot:
+        self._changed.set()
         if self.running >= self.limits.max_in_flight or self.waiting:
             await self._wait()
         else:
@@ -48,6 +51,7 @@ class _Gate:
         return Slot(self, self._clock.monotonic())
 
     def leave(self, since: float) -> None:
+        self._changed.set()
         held = self._clock.monotonic() - since
         self._held = held if self._held is None else self._held + _MEMORY * (held - self._held)
         self._pass_on()
@@ -92,11 +96,15 @@ class _Gate:
 
 
 class Admission:
-    """The gates of all targets and lanes of a policy."""
+    """The gates of all targets and lanes of a policy.
+
+    ``changed`` is set when a call comes or goes.
+    """
 
     def __init__(self, policy: Policy, clock: Clock) -> None:
+        self.changed = asyncio.Event()
         self._gates = {
-            (name, lane): _Gate(target.lanes.of(lane), clock)
+            (name, lane): _Gate(target.lanes.of(lane), clock, self.changed)
             for name, target in policy.targets.items()
             for lane in (Lane.INTERACTIVE, Lane.ELASTIC)
         }

@@ -5,7 +5,7 @@ clean up and a dispatcher that starts knows everything after one heartbeat.
 """
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,7 +40,7 @@ class LoadChannel:
         }
         await self._redis.publish(CHANNEL, orjson.dumps((word.gateway, targets)))
 
-    async def listen(self) -> AsyncIterator[LoadWord]:
+    async def listen(self) -> AsyncGenerator[LoadWord]:
         """Every word from now on. Ends by raising when the connection is lost."""
         pubsub = self._redis.pubsub(ignore_subscribe_messages=True)
         try:
@@ -52,7 +52,7 @@ class LoadChannel:
                         yield word
         finally:
             with contextlib.suppress(RedisError, OSError):
-                await pubsub.aclose()
+                await pubsub.aclose()  # type: ignore[no-untyped-call]  # redis-py's own
 
 
 def _word(data: Any) -> LoadWord | None:

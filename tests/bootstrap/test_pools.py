@@ -7,6 +7,7 @@ from gateway.bootstrap.pools import target_lanes, target_pools
 from gateway.core.clock import SystemClock
 from gateway.core.settings import Settings
 from gateway.dispatch.lane import TargetLane
+from gateway.dispatch.load import InteractiveLoad
 from gateway.policy.model import Policy
 from gateway.store.keys import shard_of
 
@@ -32,7 +33,9 @@ _POLICY = {
 def test_lanes_and_pools_of_a_policy(tmp_path: Path) -> None:
     """A lane per target that takes batch rows; models of the same targets share one pool."""
     policy = Policy.model_validate(_POLICY)
-    lanes = target_lanes(Settings(data_dir=tmp_path), policy, SystemClock())
+    lanes = target_lanes(
+        Settings(data_dir=tmp_path), policy, InteractiveLoad(SystemClock()), SystemClock()
+    )
     made: list[list[str]] = []
 
     def make(of: Sequence[TargetLane]) -> object:
@@ -49,5 +52,7 @@ def test_lanes_and_pools_of_a_policy(tmp_path: Path) -> None:
 def test_what_a_lane_lets_in_at_first(tmp_path: Path) -> None:
     """An engine of ours is filled at once; a provider gets 16 rows, or what its limits allow."""
     policy = Policy.model_validate(_POLICY)
-    lanes = target_lanes(Settings(data_dir=tmp_path), policy, SystemClock())
+    lanes = target_lanes(
+        Settings(data_dir=tmp_path), policy, InteractiveLoad(SystemClock()), SystemClock()
+    )
     assert [lanes[name].window() for name in ("a", "b", "d")] == [64, 1, 16]

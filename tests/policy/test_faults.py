@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from gateway.policy.faults import RENAMED
+from gateway.policy.lanes import LaneLimits
 from gateway.policy.model import (
     ClassifyPolicy,
-    LaneLimits,
     Policy,
     RateLimits,
     RetryPolicy,
@@ -21,8 +21,8 @@ BASE = "targets:\n  up:\n    base_url: http://127.0.0.1:9/v1\n    models: [m1]\n
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("    lanes: {batch: {max_wait: 30 parsecs}}\n", "a duration is seconds, or text such as"),
-        ("    lanes: {batch: {max_wait: -1}}\n", "a duration is seconds, or text such as"),
+        ("    lanes: {elastic: {max_wait: 30 parsecs}}\n", "a duration is seconds, or text such as"),
+        ("    lanes: {elastic: {max_wait: -1}}\n", "a duration is seconds, or text such as"),
         ("    lanes: {batch: {max_in_flight: many}}\n", "input should be a valid integer"),
         ("    lanes: 7\n", "input should be a valid dictionary"),
         ("    kind: vlm\n", "input should be 'openai', 'vllm', 'sglang' or 'local'"),

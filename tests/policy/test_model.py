@@ -4,7 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from gateway.core.lanes import Lane
-from gateway.policy.model import KeyPolicy, Lanes, Policy, TargetPolicy, TimeoutPolicy
+from gateway.policy.lanes import Lanes
+from gateway.policy.model import KeyPolicy, Policy, TargetPolicy, TimeoutPolicy
 
 
 def test_models_may_be_renamed_per_target() -> None:

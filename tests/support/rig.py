@@ -25,7 +25,7 @@ from gateway.dispatch.run import RowRunner
 from gateway.dispatch.settle import Settler
 from gateway.metering.journal import Journal
 from gateway.metering.ledger import JournalLedger
-from gateway.pacing.window import FixedWindow
+from gateway.pacing.window import FixedWindow, Pacer
 from gateway.routing.offline import RowAnswer, RowCaller, RowPlace
 from gateway.store.blobs import LocalBlobs
 from gateway.store.client import StoreClient
@@ -69,9 +69,9 @@ class PlayedTarget:
         return RowAnswer(200, {"n": number}, usage, at.target, model)
 
 
-def _lane(name: str, window: int, clock: Clock) -> TargetLane:
+def _lane(name: str, pacer: Pacer, clock: Clock) -> TargetLane:
     gate = Gate(clock, base=0.02, patience=0.3)
-    return TargetLane(name, FixedWindow(window), gate, [RateBudget(60), RateBudget(60)], clock)
+    return TargetLane(name, pacer, gate, [RateBudget(60), RateBudget(60)], clock)
 
 
 class Rig:
@@ -84,6 +84,7 @@ class Rig:
         play: Play,
         window: int = 4,
         others: Mapping[str, Play] | None = None,
+        pacer: Pacer | None = None,
     ) -> None:
         clock = SystemClock()
         self.root = tmp_path
@@ -96,7 +97,9 @@ class Rig:
         self.source = RowSource(LocalBlobs(tmp_path))
         self.settler = Settler(self.queue, self.parts, self.holdings, self.retry, clock)
         self.runner = RowRunner(cast("RowCaller", self.target), JournalLedger(self.journal), clock)
-        self.lanes = {name: _lane(name, window, clock) for name in self.target.plays}
+        self.lanes = {
+            name: _lane(name, pacer or FixedWindow(window), clock) for name in self.target.plays
+        }
         self.gate = self.lanes["up"].gate
         self.pool = pool = Pool(
             list(self.lanes.values()), self.runner, self.settler, self.holdings, 0.02

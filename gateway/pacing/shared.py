@@ -1,0 +1,101 @@
+"""Offline rows on an engine that also answers people: two caps and who moves them.
+
+The prefill gate is what keeps the first token of an interactive call near what it is alone: while
+such a call is in flight one offline row at a time may be without its first token, so that is all
+the prefill work a newcomer can find in front of it. The gate also bounds what can queue inside the
+engine. The cap on rows in flight holds the gap between tokens, and finds its own size.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.core.clock import Clock
+
+_CUT: Final = 0.85
+_SPARE: Final = 0.9
+_GROWTH: Final = 0.1
+_FLIGHT_MEMORY: Final = 0.2
+_FIRST_FLIGHT: Final = 2.0
+_MISSES: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """What the policy says.
+
+    ``start`` rows run at first, never fewer than ``floor`` or more than ``ceiling``; floor and
+    ceiling alike mean a fixed cap. Of them ``prefill_busy`` may be without a first token while an
+    interactive call is in flight; else ``prefill_idle``, or more while their prompts together have
+    fewer than ``prefill_tokens`` tokens. ``itl_target`` is seconds.
+    """
+
+    floor: int = 4
+    start: int = 32
+    ceiling: int = 512
+    prefill_busy: int = 1
+    prefill_idle: int = 8
+    prefill_tokens: int = 8192
+    itl_target: float = 0.05
+
+
+class SharedEngine:
+    """The pacer of a target that serves both lanes.
+
+    ``busy`` says whether somebody waits for the target now. The cap on rows in flight doubles until
+    the first miss, then grows by a tenth a flight while it is used up and the gaps leave room. Two
+    means of gaps above the target in a row take 15 % off it; then one flight passes, since rows in
+    flight cannot be taken back.
+    """
+
+    def __init__(self, caps: Caps, busy: Callable[[], bool], clock: Clock) -> None:
+        self._caps = caps
+        self._busy = busy
+        self._clock = clock
+        self._rows = float(min(max(caps.start, caps.floor), caps.ceiling))
+        self._flight = _FIRST_FLIGHT
+        self._settled_at = clock.monotonic()
+        self._misses = 0
+        self._found = False
+        self._used_up = False
+
+    def window(self) -> int:
+        """Rows that may be in flight now."""
+        return int(self._rows)
+
+    def prefill(self) -> int:
+        """Rows that may be without a first token now."""
+        return self._caps.prefill_busy if self._busy() else self._caps.prefill_idle
+
+    def places(self, running: int, prefilling: int, tokens: int = 0) -> int:
+        """How many more rows may start; ``tokens`` is the size of the prompts of ``prefilling``."""
+        free = int(self._rows) - running
+        if free <= 0:
+            self._used_up = True
+            return 0
+        if self._busy():
+            return max(0, min(free, self._caps.prefill_busy - prefilling))
+        more = int(tokens < self._caps.prefill_tokens)
+        return max(0, min(free, max(self._caps.prefill_idle - prefilling, more)))
+
+    def ended(self, seconds: float) -> None:
+        """A row was in flight for so long."""
+        self._flight += _FLIGHT_MEMORY * (seconds - self._flight)
+
+    def gap(self, seconds: float) -> None:
+        """A fresh mean of the gaps between tokens of interactive calls here."""
+        now = self._clock.monotonic()
+        self._misses = self._misses + 1 if seconds > self._caps.itl_target else 0
+        if now < self._settled_at:
+            return
+        if self._misses >= _MISSES:
+            self._found = True
+            self._set(self._rows * _CUT, now)
+        elif self._used_up and seconds < _SPARE * self._caps.itl_target:
+            self._set(self._rows * (1 + _GROWTH) + 1 if self._found else self._rows * 2, now)
+
+    def _set(self, rows: float, now: float) -> None:
+        self._rows = min(max(rows, self._caps.floor), self._caps.ceiling)
+        self._settled_at = now + self._flight
+        self._used_up = False
+        self._misses = 0

@@ -1,0 +1,63 @@
+"""What each lane may do at one target."""
+
+from pydantic import Field, model_validator
+
+from gateway.core.lanes import Lane
+from gateway.policy.values import Duration, PolicyModel
+
+_MOST_ROWS = 512
+
+
+class LaneLimits(PolicyModel):
+    """What one lane may do on one target.
+
+    ``max_in_flight`` calls run at once; up to ``max_queue`` more wait for at most ``max_wait``
+    seconds, then the caller gets 429 with Retry-After.
+    """
+
+    max_in_flight: int = Field(default=8, ge=0)
+    max_queue: int = Field(default=1024, ge=0)
+    max_wait: Duration = 60.0
+
+
+class BatchLane(PolicyModel):
+    """Batch rows at one target; ``max_in_flight`` of them at once.
+
+    With ``auto`` (``batch: auto``) that number is found: from ``start`` on, between ``floor`` and
+    ``max_in_flight``, as many as keep the gap between tokens of interactive calls at the target
+    under ``itl_target``.
+
+    A target that is ``shared`` is one engine that answers people too. While it does, ``prefill``
+    rows at most wait for their first token there, otherwise ``prefill_idle``. Without a word here,
+    targets of kind vllm, sglang and local are shared, and others whose ``base_url`` is not https.
+    """
+
+    max_in_flight: int = Field(default=64, ge=0)
+    auto: bool = False
+    start: int = Field(default=32, ge=1)
+    floor: int = Field(default=4, ge=1)
+    itl_target: Duration = Field(default=0.05, gt=0)
+    shared: bool | None = None
+    prefill: int = Field(default=1, ge=1)
+    prefill_idle: int = Field(default=8, ge=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_auto(cls, value: object) -> object:
+        found = {"auto": True} if value == "auto" else value
+        if isinstance(found, dict) and found.get("auto") is True:
+            return {"max_in_flight": _MOST_ROWS, **found}
+        return found
+
+
+class Lanes(PolicyModel):
+    """Limits per lane. ``batch.max_in_flight`` is the batch size the dispatcher keeps filled."""
+
+    interactive: LaneLimits = LaneLimits(max_in_flight=32)
+    elastic: LaneLimits = LaneLimits(max_in_flight=16, max_wait=300.0)
+    batch: BatchLane = BatchLane()
+
+    def of(self, lane: Lane) -> LaneLimits:
+        """The limits of a lane whose callers wait: interactive or elastic."""
+        limits: LaneLimits = getattr(self, lane.value)
+        return limits

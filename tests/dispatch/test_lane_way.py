@@ -1,0 +1,57 @@
+"""Rows make way for people: taken back before their first token, and run later."""
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+from gateway.core.clock import SystemClock
+from gateway.core.usage import Usage
+from gateway.pacing.shared import Caps, SharedEngine
+from gateway.store.client import StoreClient
+from tests.support.rig import Rig
+
+
+async def test_rows_without_a_token_make_way(tmp_path: Path, store: StoreClient) -> None:
+    """The newest are taken back, the first stays; every row ends once and keeps its tries."""
+    busy = False
+    gone = asyncio.Event()
+    caps = Caps(start=8, floor=8, ceiling=8)
+    pacer = SharedEngine(caps, lambda: busy, SystemClock())
+
+    async def play(number: int) -> Usage:
+        await gone.wait()
+        return Usage(1, 1)
+
+    rig = Rig(tmp_path, store, play, pacer=pacer)
+    await rig.add(10)
+    async with rig.running():
+        async with asyncio.timeout(5):
+            while len(rig.target.running) < 8:  # noqa: ASYNC110 - a state elsewhere
+                await asyncio.sleep(0.01)
+        first = rig.target.calls[0]
+        busy = True
+        rig.lanes["up"].make_way()
+        await asyncio.sleep(0.1)
+        assert rig.target.running == {first}
+        gone.set()
+        view = await rig.until_done(10)
+    assert (view.ok, view.bad) == (10, 0)
+    tries = Counter(rig.target.calls)
+    assert tries[first] == 1
+    assert sorted(tries.values()) == [1, 1, 1, 2, 2, 2, 2, 2, 2, 2]
+    assert len(await rig.lines()) == 10
+
+
+async def test_the_gate_opens_with_the_first_token(tmp_path: Path, store: StoreClient) -> None:
+    """While somebody waits one row at a time is without a token."""
+    pacer = SharedEngine(Caps(start=8, floor=8, ceiling=8), lambda: True, SystemClock())
+
+    async def play(number: int) -> Usage:
+        await asyncio.sleep(0.005)
+        return Usage(1, 1)
+
+    rig = Rig(tmp_path, store, play, pacer=pacer)
+    await rig.add(10)
+    async with rig.running():
+        await rig.until_done(10)
+    assert rig.target.peak == 1

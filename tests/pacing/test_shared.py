@@ -1,0 +1,90 @@
+"""The prefill gate and the cap that finds its size."""
+
+import pytest
+
+from gateway.pacing.shared import Caps, SharedEngine
+from tests.support.clock import ManualClock
+
+
+class _Engine:
+    """A pacer whose interactive load and clock the test moves."""
+
+    def __init__(self, caps: Caps) -> None:
+        self.busy = False
+        self.clock = ManualClock()
+        self.pacer = SharedEngine(caps, lambda: self.busy, self.clock)
+
+    def flight(self, gap: float, *, running: int | None = None) -> int:
+        """One flight of 2 s with the cap used up and the gaps as told; the cap after it."""
+        rows = self.pacer.window() if running is None else running
+        for _ in range(4):
+            self.clock.advance(0.5)
+            self.pacer.places(rows, 0)
+            self.pacer.gap(gap)
+        return self.pacer.window()
+
+
+def test_one_prompt_at_a_time_while_somebody_waits() -> None:
+    """An interactive call closes the gate to one row; without one, several prefill at once."""
+    engine = _Engine(Caps(start=64))
+    assert engine.pacer.places(0, 0) == 8
+    assert engine.pacer.places(10, 3) == 5
+    engine.busy = True
+    assert engine.pacer.prefill() == 1
+    assert engine.pacer.places(10, 0) == 1
+    assert engine.pacer.places(10, 1) == 0
+    assert engine.pacer.places(10, 8) == 0
+
+
+def test_short_prompts_fill_an_idle_engine_at_once() -> None:
+    """Beyond the rows of the idle gate there is room while the prompts are short together."""
+    engine = _Engine(Caps(start=64))
+    assert engine.pacer.places(20, 20, 400) == 1
+    assert engine.pacer.places(20, 20, 9000) == 0
+
+
+@pytest.mark.parametrize("start", [4, 256])
+def test_the_cap_finds_its_size_from_any_start(start: int) -> None:
+    """With gaps of 1 ms a row a target of 50 ms is met near 50 rows, without swinging."""
+    engine = _Engine(Caps(start=start, ceiling=512))
+    seen = [engine.flight(0.001 * engine.pacer.window()) for _ in range(30)]
+    assert all(38 <= rows <= 55 for rows in seen[15:])
+
+
+def test_a_cap_that_is_not_used_up_does_not_grow() -> None:
+    """Good gaps with few rows say nothing about more rows."""
+    engine = _Engine(Caps(start=32))
+    assert engine.flight(0.001, running=5) == 32
+
+
+def test_one_bad_mean_changes_nothing() -> None:
+    """Noise is not a reason; two in a row are."""
+    engine = _Engine(Caps(start=32))
+    engine.clock.advance(5)
+    engine.pacer.gap(0.2)
+    engine.pacer.gap(0.04)
+    engine.pacer.gap(0.2)
+    assert engine.pacer.window() == 32
+    engine.pacer.gap(0.2)
+    assert engine.pacer.window() == 27
+
+
+def test_one_decrease_a_flight() -> None:
+    """Rows in flight cannot be taken back, so their gaps are not counted against the new cap."""
+    engine = _Engine(Caps(start=100))
+    for _ in range(50):
+        engine.pacer.ended(10.0)
+    engine.clock.advance(20)
+    for _ in range(9):
+        engine.clock.advance(1)
+        engine.pacer.gap(0.2)
+    assert engine.pacer.window() == 85
+
+
+def test_floor_and_ceiling_hold() -> None:
+    """A floor keeps deadlines possible; a fixed cap is a floor that is the ceiling."""
+    engine = _Engine(Caps(start=16, floor=8, ceiling=20))
+    assert [engine.flight(1.0) for _ in range(12)][-1] == 8
+    assert [engine.flight(0.001) for _ in range(12)][-1] == 20
+    fixed = _Engine(Caps(start=64, floor=64, ceiling=64))
+    assert [fixed.flight(1.0), fixed.flight(0.001)] == [64, 64]
