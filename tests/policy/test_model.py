@@ -39,7 +39,7 @@ def test_a_key_is_given_in_one_form() -> None:
 
 def test_limits_and_timeouts_as_values() -> None:
     """Each lane has its own limits; timeouts become what a provider takes."""
-    assert Lanes().of(Lane.BATCH).max_queue == 0
+    assert Lanes().of(Lane.ELASTIC).max_wait == 300
     assert TimeoutPolicy(total=9).to_timeouts().total == 9
 
 
