@@ -21,7 +21,7 @@ BASE = "targets:\n  up:\n    base_url: http://127.0.0.1:9/v1\n    models: [m1]\n
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("    lanes: {elastic: {max_wait: 30 parsecs}}\n", "a duration is seconds, or text such as"),
+        ("    lanes: {elastic: {max_wait: 9 parsecs}}\n", "a duration is seconds, or text such as"),
         ("    lanes: {elastic: {max_wait: -1}}\n", "a duration is seconds, or text such as"),
         ("    lanes: {batch: {max_in_flight: many}}\n", "input should be a valid integer"),
         ("    lanes: 7\n", "input should be a valid dictionary"),
