@@ -5,7 +5,7 @@ import sys
 import typer
 
 from gateway import __version__
-from gateway.cli import batch, jobs, keys, policy, queue, serve, settings, usage
+from gateway.cli import batch, jobs, keys, plan, policy, queue, serve, settings, usage
 from gateway.core.errors import ConfigError, HeadwayError, StartError
 
 _FAILED = 1
@@ -26,6 +26,7 @@ app.command()(usage.usage)
 app.add_typer(queue.app, name="queue")
 app.add_typer(policy.app, name="policy")
 app.add_typer(keys.app, name="keys")
+app.command()(plan.plan)
 app.command("settings")(settings.show)
 
 

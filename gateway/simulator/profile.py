@@ -45,6 +45,10 @@ class EngineProfile:
             max_num_batched_tokens=batched or self.max_num_batched_tokens,
         )
 
+    def priced(self, price: float | None) -> Self:
+        """The same engine at another price, if one is given."""
+        return self if price is None else replace(self, price=price)
+
     def faster(self, factor: float) -> Self:
         """The same engine, ``factor`` times as fast."""
         return replace(

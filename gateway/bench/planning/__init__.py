@@ -1,0 +1,1 @@
+"""How many workers a job needs, from formulas."""

@@ -1,0 +1,1 @@
+"""Loads: when calls come and how long they are."""

@@ -1,0 +1,96 @@
+"""Plans hold in the simulated engine."""
+
+import math
+from itertools import islice
+
+import pytest
+
+from gateway.bench.planning.plan import Interactive, Job, make_plan
+from gateway.bench.planning.steady import Shape
+from gateway.bench.workload.trace import CHAT, SUMMARIES, SYNTHESIS, Lengths, backlog
+from gateway.core.errors import ConfigError
+from gateway.simulator.engine import Engine
+from gateway.simulator.profile import PROFILES, EngineProfile
+from gateway.simulator.sequence import Sequence
+
+A100 = PROFILES["a100-8b"]
+
+
+def _simulated(profile: EngineProfile, rows: list[tuple[int, int]]) -> float:
+    engine, seconds = Engine(profile), 0.0
+    for prompt, output in rows:
+        engine.add(Sequence(prompt, output))
+    while not engine.idle:
+        seconds += engine.step().seconds
+    return seconds
+
+
+@pytest.mark.parametrize(
+    ("profile", "lengths"),
+    [
+        ("a100-8b", SUMMARIES),
+        ("a100-7b", SUMMARIES),
+        ("h200-8b", SYNTHESIS),
+        ("h100-7b", CHAT),
+        ("h200-8b", Lengths(4000, 0.3, 30, 0.5)),
+        ("a100-8b", Lengths(500, 0.0, 500, 0.0)),
+    ],
+)
+def test_the_finish_is_within_15_percent_of_the_simulated_engine(
+    profile: str, lengths: Lengths
+) -> None:
+    """Six shapes, two workers, real spreads of lengths."""
+    rows = list(islice(backlog(lengths, 1), 4000))
+    found = max(_simulated(PROFILES[profile], rows[at::2]) for at in range(2))
+    shape = Shape(lengths.prompt, lengths.output, math.sqrt(math.exp(lengths.output_sigma**2) - 1))
+    plan = make_plan(PROFILES[profile], Job(4000, shape), workers=2)
+    assert plan.fleet.seconds == pytest.approx(found, rel=0.15)
+
+
+def test_enough_workers_and_one_fewer_is_late() -> None:
+    """The number is the least that leaves room for trouble."""
+    plan = make_plan(A100, Job(50_000, Shape(2572, 303), 3600))
+    assert plan.fleet.workers == plan.needed
+    assert plan.fleet.in_time
+    assert plan.fewer is not None
+    assert plan.fewer.seconds > 0.85 * 3600
+    assert plan.more.seconds < plan.fleet.seconds
+    assert not plan.warnings
+
+
+def test_too_few_workers_are_warned_of() -> None:
+    """And the right number is said."""
+    plan = make_plan(A100, Job(50_000, Shape(2572, 303), 3600), workers=2)
+    assert not plan.fleet.in_time
+    assert f"{plan.needed} are needed" in plan.warnings[0]
+
+
+def test_a_deadline_shorter_than_one_item_cannot_be_met() -> None:
+    """However many workers there are."""
+    plan = make_plan(A100, Job(10, Shape(100, 4000), 20))
+    assert "any number" in plan.warnings[0]
+
+
+def test_interactive_calls_take_workers() -> None:
+    """Full chat load on two engines takes about a third of each; too much ends no job."""
+    beside = Interactive(5, Shape(1180, 252))
+    plan = make_plan(A100, Job(50_000, Shape(2572, 303), 3600), beside)
+    assert 0.5 < plan.load < 0.9
+    assert plan.needed > make_plan(A100, plan.job).needed
+    crowded = make_plan(A100, plan.job, Interactive(50, Shape(1180, 252)), workers=3)
+    assert crowded.fleet.seconds == math.inf
+    assert any("never end" in text for text in crowded.warnings)
+
+
+def test_cost_is_time_times_price() -> None:
+    """Two workers of 2 an hour."""
+    plan = make_plan(A100, Job(50_000, Shape(2572, 303)), workers=2)
+    assert plan.fleet.cost == pytest.approx(plan.fleet.seconds / 3600 * 2 * A100.price)
+
+
+def test_nonsense_is_refused() -> None:
+    """No items, or items that never fit."""
+    with pytest.raises(ConfigError):
+        Job(0, Shape(1, 1))
+    with pytest.raises(ConfigError, match="fits"):
+        make_plan(A100, Job(1, Shape(500_000, 10)))
