@@ -12,6 +12,7 @@ from gateway.core.errors import ClientGone, UpstreamError
 from gateway.core.lanes import Lane
 from gateway.core.targets import UpstreamCall
 from gateway.core.usage import Usage
+from gateway.core.values import value
 from gateway.metering.ledger import Ledger, OpenCall
 from gateway.metering.record import Attempt, CallIntent, CallOutcome, CallStatus, CallTiming
 from gateway.providers.base import Reply
@@ -52,7 +53,7 @@ class CallParts:
     deferred: Deferred | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Held:
     """An answer that has begun, and the place at the target it occupies."""
 

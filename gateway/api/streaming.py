@@ -6,7 +6,6 @@ After it the stream is that target's, and a failure is one error event without `
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from starlette.types import Send
@@ -21,6 +20,7 @@ from gateway.core.errors import (
     UpstreamError,
     UpstreamTimeout,
 )
+from gateway.core.values import value
 from gateway.metering.record import CallStatus
 from gateway.routing.fallback import attempt_all
 from gateway.routing.plan import Route
@@ -105,7 +105,7 @@ class ClientStream:
         self._timer = self._loop.call_later(self._times.keep_alive, self._tick)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Begun:
     """A stream that this call is bound to, and the events read so far."""
 

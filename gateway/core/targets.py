@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from gateway.core.values import value
+
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
@@ -13,7 +15,7 @@ class Timeouts:
     total: float = 600.0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class UpstreamCall:
     """One attempt: ``path`` is below the target's base URL, ``body`` is sent as it is.
 

@@ -1,14 +1,15 @@
 """Tokens of one call, counted once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from gateway.core.values import value
 
 MOST_TOKENS: Final = 2**32 - 1
 """A figure of one call is never larger: sums of billions of calls stay exact everywhere."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Usage:
     """Tokens of one call or a sum of calls.
 

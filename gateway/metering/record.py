@@ -1,12 +1,12 @@
 """What is known about one call, before and after. No prompt and no answer in any of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from gateway.core.lanes import Lane
 from gateway.core.usage import Usage
+from gateway.core.values import value
 
 
 class CallStatus(StrEnum):
@@ -22,7 +22,7 @@ class CallStatus(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Attempt:
     """One try at one target; ``status`` is its HTTP status if it answered, ``code`` our error."""
 
@@ -31,7 +31,7 @@ class Attempt:
     code: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CallTiming:
     """Seconds. ``ttft_s`` runs to the first content; ``itl_*`` are the gaps between contents.
 
@@ -46,7 +46,7 @@ class CallTiming:
     itl_max_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CallIntent:
     """A call that is about to be made.
 
@@ -70,7 +70,7 @@ class CallIntent:
     traceparent: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CallOutcome:
     """How it went. ``http_status`` is what the caller got: 499 when it left before the answer.
 
@@ -87,7 +87,7 @@ class CallOutcome:
     timing: CallTiming = CallTiming()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CallRecord:
     """The one record of a call.
 

@@ -33,6 +33,8 @@ _STRETCH_BYTES = 256 * 2**10
 _SWEEP_SECONDS = 600.0
 _UNKNOWN_MODEL = "(unknown)"
 _NOT_FOUND = 404
+_HOUR_SECONDS = 3600
+_FIGURES = ("requests", "prompt", "completion", "cached", "reasoning", "estimated")
 _Lines = list[tuple[int, dict[str, Any]]]
 
 
@@ -182,15 +184,24 @@ class Shipper:
 
 def sums(lines: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
     """Hour → field → amount of these records."""
-    hours: dict[str, defaultdict[str, int]] = {}
+    groups: dict[tuple[int, str, str, str, str], list[int]] = {}
     for line in lines:
-        fields = hours.setdefault(hour_of(line["ended_at"]), defaultdict(int))
         # A model nobody serves is the caller's text: one name for all of them.
         unknown = line["target"] is None and line["http_status"] == _NOT_FOUND
         model = _UNKNOWN_MODEL if unknown else line["model"]
-        group = (line["lane"], model, line["key"], line["status"])
-        fields[field_name(*group, "requests")] += 1
-        for figure in ("prompt", "completion", "cached", "reasoning", "estimated"):
+        hour = int(line["ended_at"] // _HOUR_SECONDS)
+        group = (hour, line["lane"], model, line["key"], line["status"])
+        amounts = groups.get(group)
+        if amounts is None:
+            amounts = groups[group] = [0] * len(_FIGURES)
+        amounts[0] += 1
+        for place, figure in enumerate(_FIGURES[1:], 1):
             if line[figure]:
-                fields[field_name(*group, figure)] += min(int(line[figure]), MOST_TOKENS)
-    return {hour: dict(fields) for hour, fields in hours.items()}
+                amounts[place] += min(int(line[figure]), MOST_TOKENS)
+    hours: dict[str, dict[str, int]] = {}
+    for (hour, *names), amounts in groups.items():
+        fields = hours.setdefault(hour_of(hour * _HOUR_SECONDS), {})
+        for figure, amount in zip(_FIGURES, amounts, strict=True):
+            if amount:
+                fields[field_name(*names, figure)] = amount
+    return hours

@@ -3,11 +3,11 @@
 import fnmatch
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from gateway.core.errors import InvalidRequest
 from gateway.core.lanes import Lane
+from gateway.core.values import value
 from gateway.policy.model import ClassifyPolicy, ClassifyRule
 
 #: Header by which a caller asks for a class, and its alias. A value that is no class is refused.
@@ -36,10 +36,11 @@ _WORKLOADS = {
     "batch": Lane.ELASTIC,
     "offline": Lane.ELASTIC,
 }
+_CLASS_HEADERS = frozenset({*_OWN_HEADERS, *_ALIASES})
 _PATIENCE = b"x-stainless-read-timeout"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CallFacts:
     """What the rules look at. ``headers`` have lower-case names, ``items`` counts prompts."""
 
@@ -52,7 +53,7 @@ class CallFacts:
     tenant: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Decision:
     """The lane and the rule that chose it; ``+ceiling`` says that the key may not go faster."""
 
@@ -61,6 +62,8 @@ class Decision:
 
 
 _Hint = Decision | None
+_USER = Decision(Lane.INTERACTIVE, "user")
+_STREAM = Decision(Lane.INTERACTIVE, "stream")
 
 
 class Classifier:
@@ -71,6 +74,7 @@ class Classifier:
 
     def __init__(self, policy: ClassifyPolicy) -> None:
         self._policy = policy
+        self._default = Decision(policy.default, "default")
         self._rules = [(name, rule, _agent(rule)) for name, rule in policy.rules.items()]
         self._steps: tuple[Callable[[CallFacts], _Hint], ...] = (
             _by_header,
@@ -91,9 +95,11 @@ class Classifier:
             if decision is not None:
                 break
         else:
-            decision = Decision(self._policy.default, "default")
+            decision = self._default
         wanted = _synchronous(decision.lane)
         lane = _synchronous(wanted.clamped(ceiling))
+        if lane is decision.lane:
+            return decision
         if lane is wanted:
             return Decision(lane, decision.reason)
         return Decision(lane, f"{decision.reason}+ceiling")
@@ -134,6 +140,8 @@ def classify(facts: CallFacts, caller_ceiling: Lane, policy: ClassifyPolicy) -> 
 
 
 def _by_header(facts: CallFacts) -> _Hint:
+    if _CLASS_HEADERS.isdisjoint(facts.headers):
+        return None
     for name in _OWN_HEADERS:
         value = facts.headers.get(name)
         if value is not None:
@@ -158,8 +166,8 @@ def _by_tier(facts: CallFacts) -> _Hint:
 
 def _by_person(facts: CallFacts) -> _Hint:
     if facts.members.get("user") or facts.members.get("safety_identifier"):
-        return Decision(Lane.INTERACTIVE, "user")
-    return Decision(Lane.INTERACTIVE, "stream") if facts.members.get("stream") else None
+        return _USER
+    return _STREAM if facts.members.get("stream") else None
 
 
 def _synchronous(lane: Lane) -> Lane:

@@ -1,7 +1,6 @@
 """What the endpoints that run a model have in common: reading a body and checking its members."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import orjson
@@ -9,6 +8,7 @@ import orjson
 from gateway.core.errors import InvalidRequest, InvalidType, MissingParameter
 from gateway.core.nesting import MOST_LEVELS, is_depth_fault, too_deep
 from gateway.core.usage import MOST_TOKENS
+from gateway.core.values import value
 
 Check = Callable[[str, Any], None]
 TIERS = ("auto", "default", "flex", "scale", "priority", "fast")
@@ -16,7 +16,7 @@ LONGEST_ANSWER = 2**31 - 1
 _METADATA_PAIRS, _METADATA_KEY, _METADATA_VALUE = 16, 64, 512
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ModelRequest:
     """A checked request. ``members`` is the body as it came.
 
@@ -66,9 +66,9 @@ def build(
         wrong_type("model", "a string")
     if not model:
         raise InvalidRequest("'model' must not be empty.", param="model", code="invalid_value")
-    for name, check in checks.items():
-        value = members.get(name)
-        if value is not None:
+    for name, value in members.items():
+        check = checks.get(name)
+        if check is not None and value is not None:
             check(name, value)
     stream = bool(members.get("stream"))
     n = members.get("n") or 1
