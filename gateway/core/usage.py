@@ -67,7 +67,7 @@ class Usage:
 
 
 def _count(source: object, *names: str) -> int:
-    if not isinstance(source, Mapping):
+    if not isinstance(source, dict | Mapping):  # a dict is told from others at once
         return 0
     for name in names:
         value = source.get(name)

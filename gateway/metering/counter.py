@@ -20,7 +20,9 @@ _CONTENT = re.compile(
 _PLAIN_CONTENT = b'"content":"'
 _BACKSLASH = 0x5C
 _USAGE = re.compile(rb'"usage"\s*:\s*\{')
-_FIGURES = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens", "total_tokens")
+_FIGURES = frozenset(
+    {"prompt_tokens", "completion_tokens", "input_tokens", "output_tokens", "total_tokens"}
+)
 
 
 def estimate_tokens(text_bytes: int) -> int:
@@ -112,11 +114,11 @@ def answer_usage(body: Mapping[str, Any], prompt_bytes: int) -> Usage:
 
 
 def _usage_member(body: object) -> Usage | None:
-    if not isinstance(body, Mapping):
+    if not isinstance(body, dict | Mapping):  # a dict is told from others at once
         return None
     usage = body.get("usage")
-    if usage is None and isinstance(body.get("response"), Mapping):
+    if usage is None and isinstance(body.get("response"), dict):
         usage = body["response"].get("usage")
-    if not isinstance(usage, Mapping) or not any(name in usage for name in _FIGURES):
+    if not isinstance(usage, dict | Mapping) or _FIGURES.isdisjoint(usage):
         return None
     return Usage.from_openai(usage)
