@@ -66,10 +66,10 @@ def build(
         wrong_type("model", "a string")
     if not model:
         raise InvalidRequest("'model' must not be empty.", param="model", code="invalid_value")
-    for name, value in members.items():
+    for name, member in members.items():
         check = checks.get(name)
-        if check is not None and value is not None:
-            check(name, value)
+        if check is not None and member is not None:
+            check(name, member)
     stream = bool(members.get("stream"))
     n = members.get("n") or 1
     limit = members.get("max_completion_tokens") or members.get("max_tokens") or 0
