@@ -199,9 +199,9 @@ def sums(lines: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
             if line[figure]:
                 amounts[place] += min(int(line[figure]), MOST_TOKENS)
     hours: dict[str, dict[str, int]] = {}
-    for (hour, *names), amounts in groups.items():
+    for (hour, lane, model, key, status), amounts in groups.items():
         fields = hours.setdefault(hour_of(hour * _HOUR_SECONDS), {})
         for figure, amount in zip(_FIGURES, amounts, strict=True):
             if amount:
-                fields[field_name(*names, figure)] = amount
+                fields[field_name(lane, model, key, status, figure)] = amount
     return hours
