@@ -122,7 +122,11 @@ class EventRelay:
     def _chunk(self, data: bytes, now: float) -> bytes | None:
         if self.done:
             return None
-        chunk, choices = self._read(data)
+        try:
+            chunk = orjson.loads(data)
+            choices = choices_of(chunk)
+        except ValueError:
+            raise self._malformed() from None
         if chunk.get("error"):
             raise stream_failure(self._target, chunk["error"], self._scrub)
         if self._meter.feed(data, now):
@@ -133,17 +137,6 @@ class EventRelay:
         if not choices and not self._request.wants_usage and isinstance(chunk.get("usage"), dict):
             return None
         return data if self._tier is None else self._with_tier(data, chunk)
-
-    def _read(self, data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """The chunk and its choices, if it is one that a client can read."""
-        try:
-            chunk = orjson.loads(data)
-            choices = choices_of(chunk)
-        except ValueError:
-            raise self._malformed() from None
-        if too_deep(data, chunk):
-            raise self._malformed()
-        return chunk, choices
 
     def _in_one_line(self, data: bytes) -> bytes:
         if self.done:
@@ -156,6 +149,8 @@ class EventRelay:
     def _with_tier(self, data: bytes, chunk: dict[str, Any]) -> bytes:
         if chunk.get("service_tier"):
             return data
+        if too_deep(data, chunk):
+            raise self._malformed()
         chunk["service_tier"] = self._tier
         return orjson.dumps(chunk)
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gateway.core.clock import Clock
+from gateway.core.errors import ConfigError
 from gateway.core.launch import launch_argv
 from gateway.core.settings import child_environment
 
@@ -21,21 +22,29 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ChildSpec:
-    """One child: ``argv`` to run, extra environment, seconds from SIGTERM to SIGKILL."""
+    """One child: ``argv`` to run, extra environment, seconds from SIGTERM to SIGKILL.
+
+    ``fds`` are open files it gets; ``orphaned`` is the signal it gets when this process dies;
+    ``vital`` says that its refusal of the configuration is this process's own.
+    """
 
     name: str
     argv: Sequence[str]
     env: Mapping[str, str] = field(default_factory=dict)
     stop_seconds: float = 5.0
+    fds: tuple[int, ...] = ()
+    orphaned: signal.Signals = signal.SIGTERM
+    vital: bool = False
 
 
 class Child:
-    """One supervised process. It gets SIGTERM when this process dies, however that happens."""
+    """One supervised process. It gets a signal when this process dies, however that happens."""
 
     def __init__(self, spec: ChildSpec, clock: Clock) -> None:
         self.spec = spec
         self._clock = clock
         self._process: subprocess.Popen[bytes] | None = None
+        self._ending: subprocess.Popen[bytes] | None = None
         self._started_at = 0.0
         self._start_at = 0.0
         self._pause = _FIRST_PAUSE
@@ -49,15 +58,19 @@ class Child:
         """Start the process, from the main thread: a thread's end counts as the parent's."""
         # Own process group: Ctrl-C reaches the parent alone, which stops the children in order.
         self._process = subprocess.Popen(  # noqa: S603 - our own command
-            launch_argv(self.spec.argv),
+            launch_argv(self.spec.argv, self.spec.orphaned),
             env=child_environment(self.spec.env),
             stdin=subprocess.DEVNULL,
             start_new_session=True,
+            pass_fds=self.spec.fds,
         )
         self._started_at = self._clock.monotonic()
 
     def look(self) -> None:
-        """Start it again if it ended, not at once but after a pause that doubles up to 5 s."""
+        """Start it again if it ended, not at once but after a pause that doubles up to 5 s.
+
+        Raises ConfigError when a vital one will not have its configuration.
+        """
         now = self._clock.monotonic()
         if self._process is None:
             if now >= self._start_at:
@@ -66,6 +79,8 @@ class Child:
         code = self._process.poll()
         if code is None:
             return
+        if self.spec.vital and code == ConfigError.exit_code:
+            raise ConfigError(f"{self.spec.name} refuses to start; it has said why")
         if now - self._started_at >= _SETTLED_AFTER:
             self._pause = _FIRST_PAUSE
         log.warning("%s ended with %s; starting again in %.1f s", self.spec.name, code, self._pause)
@@ -78,6 +93,7 @@ class Child:
         process, self._process = self._process, None
         if process is None:
             return
+        self._ending = process
         process.send_signal(signal.SIGTERM)
         deadline = self._clock.monotonic() + self.spec.stop_seconds
         while process.poll() is None:
@@ -87,6 +103,11 @@ class Child:
                 process.wait()
                 return
             await asyncio.sleep(0.02)
+
+    def hurry(self) -> None:
+        """SIGTERM once more for a process that is asked to stop and has not yet."""
+        if self._ending is not None and self._ending.poll() is None:
+            self._ending.send_signal(signal.SIGTERM)
 
 
 class Children:
@@ -112,10 +133,15 @@ class Children:
             await asyncio.sleep(_LOOK_EVERY)
 
     async def stop_one(self, name: str) -> None:
-        """Stop the child of that name, if there is one, while the others go on."""
+        """Stop the children of that name, all at once, while the others go on."""
+        named = [child for child in self._children if child.spec.name == name]
+        await asyncio.gather(*(child.stop() for child in named))
+
+    def hurry(self, name: str) -> None:
+        """Ask those of that name that are stopping once more."""
         for child in self._children:
             if child.spec.name == name:
-                await child.stop()
+                child.hurry()
 
     async def stop(self) -> None:
         """Stop them in the order they were given, each one gone before the next is asked."""

@@ -21,6 +21,7 @@ from gateway.batches.service import BatchService
 from gateway.bootstrap.drain import Drain
 from gateway.bootstrap.observers import Observers
 from gateway.bootstrap.probes import Watch
+from gateway.bootstrap.share import Share
 from gateway.core.clock import Clock
 from gateway.core.ids import new_id
 from gateway.core.lanes import Lane
@@ -70,11 +71,17 @@ class Gateway:
 
 
 async def build_gateway(
-    settings: Settings, policy: Policy, redis_url: str, key: str, clock: Clock
+    settings: Settings,
+    policy: Policy,
+    redis_url: str,
+    key: str,
+    clock: Clock,
+    share: Share | None = None,
 ) -> Gateway:
     """Everything the application needs, with its background loops running.
 
-    ``policy`` has an address for every target. Raises ConfigError for a wrong key.
+    ``policy`` has an address for every target; of several gateways on one port it is this one's
+    ``share``. Raises ConfigError for a wrong key.
     """
     redis = connect(redis_url)
     folder = settings.data_dir / "journal"
@@ -82,7 +89,7 @@ async def build_gateway(
     shipper = Shipper(folder, journal, UsageTotals(redis), clock, record_days=settings.record_days)
     watch = Watch(policy, redis.ping)
     registry = Registry.from_policy(policy, clock)
-    observers = Observers(settings, policy)
+    observers = Observers(settings, policy, share)
     admission = Admission(policy, clock)
     _show_places(observers.metrics, admission)
     router = Router(policy)
@@ -97,15 +104,10 @@ async def build_gateway(
         StreamTimes(head_hold=policy.head_hold),
         Deferred(jobs),
     )
-    routes = (
-        metrics_route(observers.metrics.text),
-        *job_routes(jobs, clock, settings.max_body_bytes),
-    )
+    routes = (metrics_route(observers.page), *job_routes(jobs, clock, settings.max_body_bytes))
     app = _application(settings, redis, KeyRing.from_policy(policy, key), calls, watch, routes)
-    loops = [
-        asyncio.create_task(loop)
-        for loop in (shipper.run(), watch.run(), _tell_load(redis, admission, observers))
-    ]
+    beside = (shipper.run(), watch.run(), _tell_load(redis, admission, observers))
+    loops = [asyncio.create_task(loop) for loop in (*beside, *observers.loops())]
 
     async def stop_loops() -> None:
         for loop in loops:

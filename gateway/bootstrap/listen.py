@@ -1,4 +1,4 @@
-"""The listening socket, taken before anything else is started."""
+"""The listening sockets, taken before anything else is started."""
 
 import errno
 import socket
@@ -13,26 +13,50 @@ def listen(host: str, port: int) -> socket.socket:
 
     Raises PortInUse, or StartError when the address cannot be used at all.
     """
+    listener = _bound(host, port)
+    listener.listen(_BACKLOG)
+    listener.setblocking(False)
+    return listener
+
+
+def listen_together(host: str, port: int, count: int) -> list[socket.socket]:
+    """``count`` sockets that listen on one port: the kernel shares new connections out.
+
+    Raises as ``listen`` does, also when it is another such group that has the port.
+    """
+    if count == 1:
+        return [listen(host, port)]
+    # Sockets that may share a port would join whoever has it: asked for alone it is free or taken.
+    with _bound(host, port) as asked:
+        port = asked.getsockname()[1]
+    listeners = [_bound(host, port, shared=True) for _ in range(count)]
+    for listener in listeners:
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
+    return listeners
+
+
+def _bound(host: str, port: int, *, shared: bool = False) -> socket.socket:
     try:
         family, kind, proto, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listener = socket.socket(family, kind, proto)
+        bound = socket.socket(family, kind, proto)
     except OSError as error:
         raise StartError(f"{host}:{port} cannot be listened on: {error.strerror}") from None
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_BACKLOG)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        bound.bind(address)
     except OSError as error:
-        listener.close()
+        bound.close()
         if error.errno == errno.EADDRINUSE:
             raise PortInUse(
                 f"{host}:{port} is in use; stop what listens there or give another --port"
             ) from None
         raise StartError(f"{host}:{port} cannot be listened on: {error.strerror}") from None
-    listener.setblocking(False)
-    return listener
+    return bound
 
 
 def url_of(listener: socket.socket) -> str:

@@ -1,7 +1,7 @@
 """Addresses of the bundled workers: picked once, then the same over every restart."""
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from gateway.core.errors import ConfigError
 from gateway.policy.model import Policy
@@ -38,7 +38,7 @@ def with_addresses(policy: Policy, addresses: Mapping[str, str]) -> Policy:
     return policy.model_copy(update={"targets": targets})
 
 
-def parse_addresses(texts: list[str]) -> dict[str, str]:
+def parse_addresses(texts: Sequence[str]) -> dict[str, str]:
     """``["name=http://…/v1"]`` as a mapping. Raises ConfigError for anything else."""
     pairs = [text.partition("=") for text in texts]
     if any(not name or not url for name, _, url in pairs):

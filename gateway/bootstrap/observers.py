@@ -1,8 +1,10 @@
 """What watches the calls of a process: its counters, and a collector when one is configured."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
+from gateway.bootstrap.share import Share
 from gateway.core.errors import ConfigError
 from gateway.core.settings import Settings
 from gateway.metering.latency import FreshLatency
@@ -10,20 +12,34 @@ from gateway.metering.observed import MetricsObserver, SpanObserver
 from gateway.metering.record import CallRecord
 from gateway.policy.model import Policy
 from gateway.telemetry.metrics import Metrics
+from gateway.telemetry.together import TogetherMetrics
 
 Observe = Callable[[CallRecord], None]
 
 
 class Observers:
-    """``each`` are for the ledger. Raises ConfigError when the collector's package is missing."""
+    """``each`` are for the ledger, ``page`` gives the metrics as text, ``loops`` run beside.
 
-    def __init__(self, settings: Settings, policy: Policy) -> None:
+    With ``share`` the page is that of all processes of a group. Raises ConfigError when the
+    collector's package is missing.
+    """
+
+    def __init__(self, settings: Settings, policy: Policy, share: Share | None = None) -> None:
         self.metrics = Metrics(policy.models())
+        self.page: Callable[[], str] = self.metrics.text
+        self._together: TogetherMetrics | None = None
+        if share is not None:
+            self._together = TogetherMetrics(self.metrics, share.folder, str(share.index))
+            self.page = self._together.text
         self.latency = FreshLatency()
         self.each: list[Observe] = [MetricsObserver(self.metrics).observe, self.latency.observe]
         self._close: Callable[[], None] | None = None
         if settings.otlp_endpoint is not None:
             self._send_to(settings.otlp_endpoint, settings.trace_ratio)
+
+    def loops(self) -> list[Coroutine[Any, Any, None]]:
+        """To be run until the end."""
+        return [] if self._together is None else [self._together.run()]
 
     async def aclose(self) -> None:
         """Send what waits, without holding up the event loop."""

@@ -1,31 +1,39 @@
 """``headway serve``: the gateway and everything it needs, in order of start.
 
-Address, queue server, children, gateway. At the end: dispatcher, gateway, workers, queue server;
-the workers stay until the gateway's running streams have ended. Nothing started here outlives the
-process, however it ends.
+Address, queue server, children, gateway; several gateways are children, too. At the end:
+dispatcher, gateway, workers, queue server; the workers stay until the running streams have ended.
+Nothing started here outlives the process, however it ends.
 """
 
 import asyncio
 import contextlib
-import gc
 import os
-import signal
 import socket
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import uvloop
 
 from gateway.bootstrap.announce import Announcement, Announcer
-from gateway.bootstrap.children import Children
+from gateway.bootstrap.children import Children, ChildSpec
 from gateway.bootstrap.data_dir import ready_data_dir, room_in
 from gateway.bootstrap.gateway import build_gateway
 from gateway.bootstrap.greeting import greet, say_ready
-from gateway.bootstrap.listen import listen, url_of
+from gateway.bootstrap.listen import listen_together, url_of
 from gateway.bootstrap.local import pick_addresses, with_addresses
-from gateway.bootstrap.server import GatewayServer
-from gateway.bootstrap.specs import DISPATCHER, dispatcher_spec, worker_specs
+from gateway.bootstrap.process import handle_signals, quiet_garbage_collector
+from gateway.bootstrap.server import server_for
+from gateway.bootstrap.share import share_of
+from gateway.bootstrap.specs import (
+    DISPATCHER,
+    GATEWAY,
+    dispatcher_spec,
+    gateway_specs,
+    worker_specs,
+)
 from gateway.core.clock import Clock, SystemClock
 from gateway.core.errors import PortInUse
 from gateway.core.settings import Settings
@@ -37,8 +45,6 @@ from gateway.tenancy.keyfile import load_or_make_key
 
 Watch = Callable[[], Coroutine[Any, Any, object]]
 
-_GC_THRESHOLDS = (20_000, 20, 50)
-
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
@@ -49,8 +55,8 @@ class _Plan:
     redis_url: str
     key: str
     local: Mapping[str, str]
-    children: Children
-    clock: Clock
+    listeners: Sequence[socket.socket]
+    clock: Clock = field(default_factory=SystemClock)
 
 
 def run_serve(settings: Settings) -> None:
@@ -58,30 +64,51 @@ def run_serve(settings: Settings) -> None:
     set_up_logs(settings.log_level)
     policy = load_policy(settings.policy)
     ready_data_dir(settings.data_dir)
-    with room_in(settings.data_dir), _listener(settings) as listener:
+    for index in range(settings.workers) if settings.workers > 1 else ():
+        share_of(policy, index, settings.workers)
+    with room_in(settings.data_dir), _listening(settings) as listeners:
         key, made = _client_key(settings)
         with _queue_server(settings) as (redis_url, watch_queue):
             local = pick_addresses(policy)
-            announcement = Announcement(url_of(listener), os.getpid(), local)
+            announcement = Announcement(url_of(listeners[0]), os.getpid(), local)
             announcer = Announcer(settings.data_dir, announcement)
             announcer.try_once()
             greet(settings, announcement.base_url, key if made else None)
-            plan = _plan(settings, policy, redis_url, local, key)
+            plan = _Plan(settings, policy, redis_url, key, local, listeners)
             beside = (watch_queue, announcer.run)
             try:
-                uvloop.run(_serve(plan, listener, beside))
+                _run(plan, beside)
             finally:
                 announcer.withdraw()
 
 
-def _listener(settings: Settings) -> socket.socket:
-    """The listening socket. Of two faults the one that another --port cannot mend is told."""
+def _run(plan: "_Plan", beside: Sequence[Watch]) -> None:
+    if plan.settings.workers == 1:
+        uvloop.run(_serve(plan, _children(plan, []), beside))
+        return
+    secrets = {"HEADWAY_REDIS_URL": plan.redis_url, "HEADWAY_API_KEY": plan.key}
+    with tempfile.TemporaryDirectory(prefix="headway-") as folder:
+        gateways = gateway_specs(plan.settings, secrets, plan.local, plan.listeners, Path(folder))
+        uvloop.run(_supervise(plan, _children(plan, gateways), beside))
+
+
+@contextlib.contextmanager
+def _listening(settings: Settings) -> Iterator[list[socket.socket]]:
+    """A listening socket for each process that serves.
+
+    Of two faults the one that another --port cannot mend is told.
+    """
     try:
-        return listen(settings.host, settings.port)
+        listeners = listen_together(settings.host, settings.port, settings.workers)
     except PortInUse:
         if settings.redis_url is None:
             EmbeddedServer(settings.data_dir, settings).check_free()
         raise
+    try:
+        yield listeners
+    finally:
+        for listener in listeners:
+            listener.close()
 
 
 @contextlib.contextmanager
@@ -108,70 +135,73 @@ def _client_key(settings: Settings) -> tuple[str, bool]:
     return load_or_make_key(settings.data_dir)
 
 
-def _plan(
-    settings: Settings, policy: Policy, redis_url: str, local: Mapping[str, str], key: str
-) -> _Plan:
-    clock = SystemClock()
-    dispatchers = [dispatcher_spec(settings, redis_url, local)] * settings.dispatchers
-    specs = [*dispatchers, *worker_specs(settings, policy, local)]
-    policy = with_addresses(policy, local)
-    return _Plan(settings, policy, redis_url, key, local, Children(specs, clock), clock)
+def _children(plan: _Plan, gateways: Sequence[ChildSpec]) -> Children:
+    settings = plan.settings
+    dispatchers = [dispatcher_spec(settings, plan.redis_url, plan.local)] * settings.dispatchers
+    workers = worker_specs(settings, plan.policy, plan.local)
+    return Children([*dispatchers, *gateways, *workers], plan.clock)
 
 
-async def _serve(plan: _Plan, listener: socket.socket, beside: Sequence[Watch]) -> None:
+async def _serve(plan: _Plan, children: Children, beside: Sequence[Watch]) -> None:
+    """Serve in this process."""
     stop = asyncio.Event()
-    plan.children.start()
+    children.start()
     async with contextlib.AsyncExitStack() as ending:
-        ending.push_async_callback(plan.children.stop)
-        gateway = await build_gateway(
-            plan.settings, plan.policy, plan.redis_url, plan.key, plan.clock
-        )
+        ending.push_async_callback(children.stop)
+        policy = with_addresses(plan.policy, plan.local)
+        gateway = await build_gateway(plan.settings, policy, plan.redis_url, plan.key, plan.clock)
         ending.push_async_callback(gateway.aclose)
-        server = GatewayServer(
-            gateway.app,
-            log_level=plan.settings.log_level,
-            receive_seconds=plan.settings.receive_seconds,
-            send_seconds=plan.settings.send_seconds,
-            trusted_proxies=plan.settings.trusted_proxies,
-        )
-        _handle_signals(stop, server)
-        _quiet_garbage_collector()
-        watching = [
-            asyncio.create_task(plan.children.watch()),
-            *(asyncio.create_task(watch()) for watch in beside),
-        ]
-        ready = asyncio.create_task(say_ready(plan.local))
-        serving = asyncio.create_task(server.serve([listener]))
-        stopping = asyncio.create_task(stop.wait())
-        await asyncio.wait([serving, stopping, *watching], return_when=asyncio.FIRST_COMPLETED)
-        gateway.drain()
-        watching[0].cancel()
-        await asyncio.gather(
-            plan.children.stop_one(DISPATCHER),
-            server.finish(plan.clock, plan.settings.grace_seconds),
-        )
-        await serving
-        for task in (*watching, stopping, ready):
-            task.cancel()
-        for task in watching:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        server = server_for(gateway.app, plan.settings)
+        handle_signals(stop, server.hurry)
+        quiet_garbage_collector()
+        async with _watching(plan, children, beside) as watching:
+            serving = asyncio.create_task(server.serve(list(plan.listeners)))
+            await _first(stop, [serving, *watching])
+            gateway.drain()
+            watching[0].cancel()
+            await asyncio.gather(
+                children.stop_one(DISPATCHER),
+                server.finish(plan.clock, plan.settings.grace_seconds),
+            )
+            await serving
 
 
-def _handle_signals(stop: asyncio.Event, server: GatewayServer) -> None:
-    """SIGTERM and SIGINT end the process in order; a second one does not wait for calls."""
+async def _supervise(plan: _Plan, children: Children, beside: Sequence[Watch]) -> None:
+    """Have several processes serve."""
+    stop = asyncio.Event()
+    children.start()
+    handle_signals(stop, lambda: children.hurry(GATEWAY))
+    async with contextlib.AsyncExitStack() as ending:
+        ending.push_async_callback(children.stop)
+        async with _watching(plan, children, beside) as watching:
+            await _first(stop, watching)
+            watching[0].cancel()
+            # A process that has ended shall not leave callers waiting at a socket of ours.
+            for listener in plan.listeners:
+                listener.close()
+            await asyncio.gather(children.stop_one(DISPATCHER), children.stop_one(GATEWAY))
 
-    def ask() -> None:
-        if stop.is_set():
-            server.should_exit = True
-        stop.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, ask)
+@contextlib.asynccontextmanager
+async def _watching(
+    plan: _Plan, children: Children, beside: Sequence[Watch]
+) -> AsyncIterator[list[asyncio.Task[object]]]:
+    """What runs beside; the children's is the first. A fault of one is raised at the end."""
+    watching = [
+        asyncio.create_task(children.watch()),
+        *(asyncio.create_task(watch()) for watch in beside),
+    ]
+    ready = asyncio.create_task(say_ready(plan.local))
+    yield watching
+    for task in (*watching, ready):
+        task.cancel()
+    for task in watching:
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
 
 
-def _quiet_garbage_collector() -> None:
-    """What was made at start stays for good: not worth looking at again and again."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_GC_THRESHOLDS)
+async def _first(stop: asyncio.Event, tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Wait until the process is to end, or one of ``tasks`` has."""
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait([stopping, *tasks], return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()

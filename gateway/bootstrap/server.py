@@ -9,6 +9,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from gateway.api.protocol import limited
 from gateway.core.clock import Clock
+from gateway.core.settings import Settings
 
 _LOOK_EVERY = 0.05
 _CLOSE_SECONDS = 2
@@ -56,14 +57,29 @@ class GatewayServer(uvicorn.Server):
         """Nothing: the process has handlers of its own."""
         yield
 
+    def hurry(self) -> None:
+        """Do not wait for calls any longer."""
+        self.should_exit = True
+
     async def finish(self, clock: Clock, grace: float) -> None:
         """Wait for running calls, at most ``grace`` seconds, then let ``serve`` return.
 
         Calls that still run are cancelled, which has each of them say so to its caller.
         """
         deadline = clock.monotonic() + grace
-        while self.server_state.tasks and clock.monotonic() < deadline:
+        while self.server_state.tasks and not self.should_exit and clock.monotonic() < deadline:
             await clock.sleep(_LOOK_EVERY)
         for task in self.server_state.tasks:
             task.cancel()
         self.should_exit = True
+
+
+def server_for(app: Any, settings: Settings) -> GatewayServer:
+    """The server of a process with these settings."""
+    return GatewayServer(
+        app,
+        log_level=settings.log_level,
+        receive_seconds=settings.receive_seconds,
+        send_seconds=settings.send_seconds,
+        trusted_proxies=settings.trusted_proxies,
+    )

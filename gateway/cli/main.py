@@ -18,6 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(serve.serve)
+app.command("serve-one", hidden=True)(serve.serve_one)
 app.command()(serve.dispatch)
 app.command()(serve.worker)
 app.add_typer(batch.app, name="batch")

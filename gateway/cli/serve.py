@@ -11,6 +11,13 @@ PolicyFile = Annotated[Path | None, typer.Option("--policy", help="Policy YAML."
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Files, batches, queue.")]
 LogLevel = Annotated[str | None, typer.Option("--log-level", help="debug, info, warning, error.")]
 Host = Annotated[str | None, typer.Option("--host", help="Listening address.")]
+Workers = Annotated[
+    int | None, typer.Option("--workers", help="Gateway processes that share the port.")
+]
+Local = Annotated[
+    list[str] | None,
+    typer.Option("--local", metavar="NAME=URL", help="Address of a running local worker."),
+]
 Port = Annotated[int | None, typer.Option("--port", help="Listening port; 0 picks one.")]
 
 
@@ -19,23 +26,46 @@ def serve(
     host: Host = None,
     port: Port = None,
     data_dir: DataDir = None,
+    workers: Workers = None,
     log_level: LogLevel = None,
 ) -> None:
     """Start the gateway with all it needs: queue server, dispatcher, local workers."""
     from gateway.bootstrap.serve import run_serve
 
     run_serve(
-        load_settings(policy=policy, host=host, port=port, data_dir=data_dir, log_level=log_level)
+        load_settings(
+            policy=policy,
+            host=host,
+            port=port,
+            data_dir=data_dir,
+            workers=workers,
+            log_level=log_level,
+        )
     )
+
+
+def serve_one(
+    fd: Annotated[int, typer.Option("--fd")],
+    index: Annotated[int, typer.Option("--index")],
+    of: Annotated[int, typer.Option("--of")],
+    folder: Annotated[Path, typer.Option("--folder")],
+    policy: PolicyFile = None,
+    data_dir: DataDir = None,
+    local: Local = None,
+    log_level: LogLevel = None,
+) -> None:
+    """One gateway process of several, started by `serve`."""
+    from gateway.bootstrap.serve_one import run_serve_one
+    from gateway.bootstrap.share import Share
+
+    settings = load_settings(policy=policy, data_dir=data_dir, log_level=log_level)
+    run_serve_one(settings, local or [], fd, Share(index, of, folder))
 
 
 def dispatch(
     policy: PolicyFile = None,
     data_dir: DataDir = None,
-    local: Annotated[
-        list[str] | None,
-        typer.Option("--local", metavar="NAME=URL", help="Address of a running local worker."),
-    ] = None,
+    local: Local = None,
     log_level: LogLevel = None,
 ) -> None:
     """Run batch rows: lease, call the targets, commit. As many processes as you like."""

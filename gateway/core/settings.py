@@ -55,6 +55,9 @@ class Settings(BaseSettings):
     )
     host: str = Field(default="127.0.0.1", description="listening address")
     port: int = Field(default=8000, ge=0, le=65535, description="listening port; 0 picks one")
+    workers: int = Field(
+        default=1, ge=1, le=64, description="gateway processes that serve the port together"
+    )
     trusted_proxies: str = Field(
         default="",
         description="addresses or networks, with commas, whose X-Forwarded-For and -Proto count",

@@ -84,22 +84,18 @@ class TargetLane:
 
     def leave(self, row: HeldRow) -> None:
         """``row`` runs no more."""
-        self._prefilled(row)
+        self.begun(row)
         visit = self.running.pop(row, None)
         if visit is not None and row.ended:
             self._pacer.ended(self._clock.monotonic() - visit.started)
 
-    def generates(self, visit: "Visit") -> None:
-        """The row has its first token: the next prompt may go out."""
-        if tokens := self._prefilled(visit.row):
-            waited = self._clock.monotonic() - visit.started
-            self._pacer.first_token(waited, tokens, len(self.running))
-            self.call()
-
-    def _prefilled(self, row: HeldRow) -> int:
-        tokens = self.prefilling.pop(row, 0)
+    def begun(self, row: HeldRow) -> bool:
+        """``row`` has its first token, or needs none. False: that was known."""
+        tokens = self.prefilling.pop(row, None)
+        if tokens is None:
+            return False
         self._prefill_tokens -= tokens
-        return tokens
+        return True
 
     def make_way(self) -> None:
         """Somebody waits here: take back the newest rows that have no token yet.
@@ -223,4 +219,5 @@ class Visit:
 
     def first_token(self) -> None:
         """The target began to generate: the next prompt may go out."""
-        self.lane.generates(self)
+        if self.lane.begun(self.row):
+            self.lane.call()

@@ -7,14 +7,13 @@ from typing import Any
 import orjson
 
 from gateway.core.errors import StreamInterrupted, UpstreamFailed
-from gateway.core.nesting import is_deep, too_deep
+from gateway.core.nesting import too_deep
 from gateway.core.usage import Usage
-from gateway.providers.failures import TOO_DEEP, Scrubber, stream_failure
+from gateway.providers.failures import Scrubber, stream_failure
 from gateway.providers.sse import DONE, parse_event
 
 _JOINED_TEXTS = frozenset({"content", "refusal", "reasoning", "reasoning_content", "arguments"})
 _LISTS = {"/v1/embeddings": "data"}
-_MALFORMED = "The target's event stream is malformed."
 _DELTA = (dict, type(None))
 #: What members of other types than the API's come to when they are put together.
 _ODD = (AttributeError, TypeError, ValueError)
@@ -87,14 +86,6 @@ def json_answer(data: bytes) -> dict[str, Any] | None:
     return value
 
 
-def no_answer(data: bytes, message: str, target: str) -> UpstreamFailed:
-    """The fault of an answer, or an event of one, that cannot be used."""
-    if is_deep(data):
-        deep = "The target's answer is nested too deeply."
-        return UpstreamFailed(deep, target=target, code=TOO_DEEP)
-    return UpstreamFailed(message, target=target)
-
-
 def is_answer(answer: Mapping[str, Any], endpoint: str) -> bool:
     """Whether an object is what ``endpoint`` answers, as far as its choices or data tell."""
     items = answer.get(_LISTS.get(endpoint, "choices"))
@@ -136,14 +127,14 @@ def _chunk(data: bytes, target: str) -> dict[str, Any]:
     try:
         chunk = parse_event(data)
     except ValueError:
-        raise no_answer(data, _MALFORMED, target) from None
+        chunk = None
     if not isinstance(chunk, dict):
         raise _malformed(target)
     return chunk
 
 
 def _malformed(target: str) -> UpstreamFailed:
-    return UpstreamFailed(_MALFORMED, target=target)
+    return UpstreamFailed("The target's event stream is malformed.", target=target)
 
 
 class _Answer:

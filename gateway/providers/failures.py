@@ -22,8 +22,6 @@ from gateway.schemas.errors import error_body
 
 QUOTA = "insufficient_quota"
 STREAM_FAILED = "upstream_stream_failed"
-#: An answer that cannot be passed on, and would be the same if it was asked for again.
-TOO_DEEP = "answer_too_deep"
 _CREDENTIAL = frozenset({401, 402, 403})
 _THROTTLED = frozenset({429, 503})
 _OWN_TYPES = {429: "rate_limit_error"}

@@ -10,7 +10,7 @@ from gateway.core.lanes import Lane
 from gateway.core.rates import Rates
 from gateway.core.targets import UpstreamCall
 from gateway.core.usage import Usage
-from gateway.providers.aggregate import aggregate, is_answer, json_answer, no_answer
+from gateway.providers.aggregate import aggregate, is_answer, json_answer
 from gateway.providers.base import Reply
 from gateway.providers.registry import Registry
 from gateway.providers.sse import events
@@ -106,10 +106,9 @@ class RowCaller:
 
 
 async def _plain(reply: Reply, target: str, endpoint: str) -> dict[str, Any]:
-    data = await reply.read()
-    answer = json_answer(data)
+    answer = json_answer(await reply.read())
     if answer is None:
-        raise no_answer(data, "The target's answer is not a JSON object.", target)
+        raise UpstreamFailed("The target's answer is not a JSON object.", target=target)
     if not is_answer(answer, endpoint):
         raise UpstreamFailed("The target's answer has no choices or data.", target=target)
     return answer

@@ -6,8 +6,8 @@ that. Models are those of the policy; whatever else a caller writes is counted a
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
 
 LABELS: Final = ("lane", "target", "model", "status")
 OTHER_MODEL: Final = "(other)"
@@ -69,6 +69,9 @@ class Metrics:
     def __init__(self, models: Iterable[str]) -> None:
         self._models = frozenset(models)
         self._gauges: list[tuple[str, str, Gauge]] = []
+        self._added: defaultdict[str, defaultdict[Labels, float]] = defaultdict(
+            lambda: defaultdict(float)
+        )
         self.requests = Counter("headway_requests_total", "Calls that ended.")
         self.attempts = Counter("headway_attempts_total", "Tries at a target.")
         self.prompt = Counter("headway_prompt_tokens_total", "Prompt tokens.")
@@ -95,6 +98,37 @@ class Metrics:
         """The label of a model."""
         return name if name in self._models else OTHER_MODEL
 
+    def like(self) -> "Metrics":
+        """The same counters, all at zero, and the same gauges."""
+        other = Metrics(self._models)
+        other._gauges = list(self._gauges)
+        return other
+
+    def snapshot(self) -> dict[str, Any]:
+        """All values, for JSON."""
+        return {
+            "counters": {c.name: list(c.values.items()) for c in self.counters},
+            "histograms": {
+                h.name: [(labels, counts, h.sums[labels]) for labels, counts in h.counts.items()]
+                for h in self.histograms
+            },
+            "gauges": {name: list(read()) for name, _, read in self._gauges},
+        }
+
+    def add(self, snapshot: Mapping[str, Any], *, gauges: bool) -> None:
+        """Add the values of a snapshot that was JSON or is fresh."""
+        for counter in self.counters:
+            for labels, value in snapshot.get("counters", {}).get(counter.name, ()):
+                counter.values[_labels(labels)] += value
+        for histogram in self.histograms:
+            for labels, counts, total in snapshot.get("histograms", {}).get(histogram.name, ()):
+                own = histogram.counts[_labels(labels)]
+                own[:] = [a + b for a, b in zip(own, counts, strict=True)]
+                histogram.sums[_labels(labels)] += total
+        for name, values in snapshot.get("gauges", {}).items() if gauges else ():
+            for labels, value in values:
+                self._added[name][_labels(labels)] += value
+
     def text(self) -> str:
         """All of it in the Prometheus text format (version 0.0.4)."""
         lines: list[str] = []
@@ -104,8 +138,16 @@ class Metrics:
             lines += histogram.lines()
         for name, meaning, read in self._gauges:
             lines += _head(name, meaning, "gauge")
-            lines += (f"{name}{{{_spelled(labels)}}} {value:g}" for labels, value in read())
+            values = self._added[name].copy()
+            for labels, value in read():
+                values[labels] += value
+            lines += (f"{name}{{{_spelled(labels)}}} {value:g}" for labels, value in values.items())
         return "\n".join(lines) + "\n"
+
+
+def _labels(given: Iterable[str]) -> Labels:
+    lane, target, model, status = given
+    return lane, target, model, status
 
 
 def _head(name: str, meaning: str, kind: str) -> tuple[str, str]:

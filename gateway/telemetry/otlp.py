@@ -7,6 +7,7 @@ from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
+from gateway.core.ids import new_id
 from gateway.telemetry.export import observe
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.traces import Tracer
@@ -24,7 +25,9 @@ class Collector:
         reader = PeriodicExportingMetricReader(
             OTLPMetricExporter(f"{base}/v1/metrics", timeout=_SECONDS)
         )
-        resource = Resource({"service.name": "headway"})
+        # Several processes may send; the sums of each are its own.
+        instance = {"service.instance.id": new_id("gateway", 16)}
+        resource = Resource({"service.name": "headway", **instance})
         self._meters = MeterProvider([reader], resource)
         observe(metrics, self._meters.get_meter("headway"))
 

@@ -6,9 +6,11 @@ import signal
 import sys
 
 import psutil
+import pytest
 
 from gateway.bootstrap.children import Children, ChildSpec
 from gateway.core.clock import SystemClock
+from gateway.core.errors import ConfigError
 
 _SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 _DEAF = [
@@ -45,3 +47,17 @@ async def test_a_child_that_does_not_listen_is_killed() -> None:
     await asyncio.sleep(0.3)
     await children.stop()
     assert not psutil.pid_exists(pid)
+
+
+async def test_a_vital_child_that_refuses_its_configuration_ends_all() -> None:
+    """Starting it again would not help; one that merely crashes is started again."""
+    refuses = [sys.executable, "-c", "raise SystemExit(78)"]
+    children = Children([ChildSpec("gateway", refuses, vital=True)], SystemClock())
+    children.start()
+    with pytest.raises(ConfigError, match="gateway refuses to start"):
+        await asyncio.wait_for(children.watch(), 5)
+    children = Children([ChildSpec("other", refuses)], SystemClock())
+    children.start()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(children.watch(), 0.5)
+    await children.stop()

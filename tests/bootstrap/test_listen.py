@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.bootstrap.listen import listen, url_of
+from gateway.bootstrap.listen import listen, listen_together, url_of
 from gateway.core.errors import PortInUse, StartError
 
 
@@ -31,3 +31,19 @@ def test_a_foreign_address_is_refused() -> None:
     """An address of another machine cannot be listened on."""
     with pytest.raises(StartError, match=r"192\.0\.2\.1"):
         listen("192.0.2.1", 8000)
+
+
+def test_a_group_shares_one_port_and_no_other_joins_it() -> None:
+    """Several sockets on one port; whoever asks for it later is told that it is taken."""
+    group = listen_together("127.0.0.1", 0, 3)
+    try:
+        ports = {listener.getsockname()[1] for listener in group}
+        assert len(ports) == 1
+        for _ in range(2):
+            with pytest.raises(PortInUse):
+                listen_together("127.0.0.1", min(ports), 2)
+        with pytest.raises(PortInUse):
+            listen("127.0.0.1", min(ports))
+    finally:
+        for listener in group:
+            listener.close()
