@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gateway.batches.by_hand import set_batch_again
 from gateway.batches.ingest import IngestRequest, Summary
 from gateway.batches.ingest_run import BROKEN, run_ingest
 from gateway.batches.lines import EXPIRED
@@ -27,6 +28,7 @@ from gateway.schemas.batch import BatchStatus, Counts
 from gateway.store.batch_record import BatchFacts, BatchRecord, Change, PlannedSegment
 from gateway.store.batches import BatchStore, index_name, input_name
 from gateway.store.blobs import LocalBlobs
+from gateway.store.controls import Controls
 from gateway.store.keys import shard_of
 from gateway.store.queue import QueueClient
 
@@ -65,6 +67,7 @@ class Intake:
     ) -> None:
         self._batches = batches
         self._blobs = blobs
+        self._controls = Controls(blobs)
         self._queue = queue
         self._models = frozenset(models)
         self._clock = clock
@@ -163,6 +166,7 @@ class Intake:
     async def _start(self, record: BatchRecord) -> None:
         """Start the segments; those that were lost are made again."""
         await self._make_again(record)
+        await set_batch_again(self._controls, self._queue, record)
         for segment in record.segments:
             await self._queue.start(shard_of(segment.model), segment.segment)
         log.info("%s: %d segments started", record.id, len(record.segments))

@@ -5,6 +5,7 @@ A loss is noticed within a second, and then every batch is looked at.
 
 import logging
 
+from gateway.batches.by_hand import set_pauses_again
 from gateway.batches.loops import keep_doing
 from gateway.batches.losses import Loss, Losses
 from gateway.batches.service import stop_segments
@@ -12,6 +13,7 @@ from gateway.core.clock import Clock
 from gateway.core.work import SegmentStatus
 from gateway.store.batch_record import BatchRecord
 from gateway.store.batches import BatchStore
+from gateway.store.controls import Controls
 from gateway.store.keys import shard_of
 from gateway.store.queue import QueueClient
 from gateway.store.rebuild import EndedSegment
@@ -26,9 +28,12 @@ _TERMINAL = frozenset({SegmentStatus.COMPLETED, SegmentStatus.CANCELLED, Segment
 class Reconciler:
     """Looks at every batch on disk that is not known to be settled."""
 
-    def __init__(self, batches: BatchStore, queue: QueueClient, clock: Clock) -> None:
+    def __init__(
+        self, batches: BatchStore, queue: QueueClient, controls: Controls, clock: Clock
+    ) -> None:
         self._batches = batches
         self._queue = queue
+        self._controls = controls
         self._clock = clock
         self._settled: set[str] = set()
         self._losses = Losses(batches)
@@ -49,6 +54,7 @@ class Reconciler:
         loss = await self._losses.begin()
         if loss.some:
             self._settled.clear()
+            await set_pauses_again(self._controls, self._queue)
         put_back = 0
         for batch_id in await self._batches.all_ids():
             if batch_id not in self._settled:

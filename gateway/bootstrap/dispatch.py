@@ -51,6 +51,7 @@ from gateway.store.batches import BatchStore
 from gateway.store.blobs import LocalBlobs
 from gateway.store.carries import Carries
 from gateway.store.client import StoreClient, connect
+from gateway.store.controls import Controls
 from gateway.store.deliveries import Deliveries
 from gateway.store.files import FileStore
 from gateway.store.job_commands import JobCommands
@@ -167,7 +168,7 @@ def _batch_loops(
     rule = IntakeRule(limits.ttl_ms, policy.quota)
     return (
         Intake(batches, blobs, queue, policy.models(), clock, rule),
-        Reconciler(batches, queue, clock),
+        Reconciler(batches, queue, Controls(blobs), clock),
         Forecaster(queue, clock),
     )
 
@@ -200,7 +201,7 @@ def _ending_loops(
     ends = JobFinisher(jobs, blobs, queue, clock, tell)
     return (
         Finishing(queue, finalizer, ends, finisher, job_done),
-        JobKeeper(jobs, queue, clock),
+        JobKeeper(jobs, queue, Controls(blobs), clock),
     )
 
 

@@ -15,6 +15,7 @@ from gateway.store.batches import BatchStore
 from gateway.store.blobs import LocalBlobs
 from gateway.store.client import connect
 from gateway.store.control import Scope
+from gateway.store.controls import Controls
 from gateway.store.job_commands import JobCommands
 from gateway.store.job_files import is_job
 from gateway.store.jobs import LISTING, JobStore
@@ -33,21 +34,34 @@ class Selection:
 class QueueAdmin:
     """One command's view of the queue; ``open_admin`` makes it."""
 
-    def __init__(self, queue: QueueClient, batches: BatchStore, jobs: JobStore) -> None:
+    def __init__(
+        self, queue: QueueClient, batches: BatchStore, jobs: JobStore, controls: Controls
+    ) -> None:
         self._queue = queue
         self._batches = batches
         self._jobs = jobs
+        self._controls = controls
 
     async def pause(self, chosen: Selection, *, resume: bool) -> int:
         """Pause or resume; how many shards or segments it is now true for."""
         act = self._queue.resume if resume else self._queue.pause
-        states = [await act(shard, scope) for shard, scope in await self._places(chosen)]
-        return sum(state is not None for state in states)
+        places = await self._places(chosen)
+        known = [place for place in places if await act(*place) is not None]
+        if known and chosen.batch is None:
+            shards = [shard for shard, _ in known]
+            await self._controls.note_pause(known[0][1], shards, paused=not resume)
+        elif known:
+            for batch_id in await self._running(chosen):
+                await self._controls.note_batch(batch_id, paused=not resume)
+        return len(known)
 
     async def reprioritise(self, chosen: Selection, priority: int) -> int:
         """Set a priority; how many segments changed."""
         places = await self._places(chosen)
-        return sum([await self._queue.reprioritise(*place, priority) for place in places])
+        changed = sum([await self._queue.reprioritise(*place, priority) for place in places])
+        for batch_id in await self._running(chosen) if changed else ():
+            await self._controls.note_batch(batch_id, priority=priority)
+        return changed
 
     async def reweigh(self, tenant: str, weight: float) -> int:
         """Set the weight of what a tenant has queued; how many segments changed."""
@@ -100,6 +114,16 @@ class QueueAdmin:
         scope = Scope() if chosen.tenant is None else Scope("tenant", chosen.tenant)
         return [(shard, scope) for shard in await self._queue.shards()]
 
+    async def _running(self, chosen: Selection) -> list[str]:
+        """The batches among the chosen that have not ended."""
+        ids = await self._batches.all_ids() if chosen.batch is None else [chosen.batch]
+        records = [await self._batches.live(i) for i in ids if not is_job(i)]
+        return [
+            record.id
+            for record in records
+            if record and not record.ended and chosen.tenant in {None, record.facts.tenant}
+        ]
+
     async def _segments(self, name: str) -> list[tuple[str, str]]:
         """The segments of a batch or job with their models."""
         if is_job(name):
@@ -121,6 +145,6 @@ async def open_admin(settings: Settings) -> AsyncIterator[QueueAdmin]:
         blobs = LocalBlobs(settings.data_dir)
         batches = BatchStore(JobCommands(client), blobs)
         jobs = JobStore(JobCommands(client, LISTING), blobs)
-        yield QueueAdmin(QueueClient(client), batches, jobs)
+        yield QueueAdmin(QueueClient(client), batches, jobs, Controls(blobs))
     finally:
         await client.aclose()

@@ -3,12 +3,14 @@
 import asyncio
 import logging
 
+from gateway.batches.by_hand import set_pauses_again
 from gateway.batches.loops import keep_doing
 from gateway.batches.losses import Loss, Losses
 from gateway.batches.recovered import restore
 from gateway.core.clock import Clock
 from gateway.core.work import SegmentStatus
 from gateway.jobs.segment import enqueue, spec_of
+from gateway.store.controls import Controls
 from gateway.store.job_files import folder_ended_at
 from gateway.store.job_record import JobEnd, JobRecord
 from gateway.store.jobs import REMEMBERED_SECONDS, FoundJob, JobStore
@@ -31,9 +33,12 @@ KEPT_SECONDS = 60 * 86_400
 class JobKeeper:
     """Looks at every job on disk that has not ended. The disk is the record."""
 
-    def __init__(self, jobs: JobStore, queue: QueueClient, clock: Clock) -> None:
+    def __init__(
+        self, jobs: JobStore, queue: QueueClient, controls: Controls, clock: Clock
+    ) -> None:
         self._jobs = jobs
         self._queue = queue
+        self._controls = controls
         self._clock = clock
         self._done: set[str] = set()
         self._seen: set[str] = set()
@@ -60,6 +65,8 @@ class JobKeeper:
         loss = await self._losses.begin()
         if loss.some or self._passes % _ALL_AGAIN_PASSES == 0:
             self._seen.clear()
+        if loss.some:
+            await set_pauses_again(self._controls, self._queue)
         if loss.all:
             self._done.clear()
         self._passes += 1

@@ -22,7 +22,7 @@ from gateway.store.blobs import BlobStore
 from gateway.store.job_commands import IdempotencyClaim, JobCommands, key_digest
 
 _KINDS = ("output", "error")
-_NEEDED = ("input", "plan.json", "finalizing", "output.jsonl", "error.jsonl")
+_NEEDED = ("input", "plan.json", "control.json", "finalizing", "output.jsonl", "error.jsonl")
 
 
 class BatchStore:

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from gateway.core.errors import Conflict
 from gateway.store.client import StoreClient
+from gateway.store.keys import SHARDS
 from gateway.store.scripts import run_script
 
 _SOME_ROWS = 1000
@@ -33,12 +34,17 @@ class QueueControl:
         """
         return await self._set_paused(shard, scope, 1)
 
+    async def pause_ahead(self, shard: str, scope: Scope) -> None:
+        """Pause a shard or tenant, also one that is not there yet."""
+        await self._redis.execute_command("SADD", SHARDS, shard)
+        await self._control("pause", shard, scope.kind, scope.name, 1, 1)
+
     async def resume(self, shard: str, scope: Scope) -> bool | None:
         """Lease ``scope`` again. Whether it was paused; None when there is no such thing."""
         return await self._set_paused(shard, scope, 0)
 
     async def _set_paused(self, shard: str, scope: Scope, paused: int) -> bool | None:
-        states = await self._control("pause", shard, scope.kind, scope.name, paused)
+        states = await self._control("pause", shard, scope.kind, scope.name, paused, 0)
         return bool(states[0]) if states else None
 
     async def reprioritise(self, shard: str, scope: Scope, priority: int) -> int:

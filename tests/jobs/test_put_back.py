@@ -100,7 +100,7 @@ async def test_jobs_of_long_ago_are_removed(plane: BatchPlane) -> None:
         ms = int((now - age) * 1000)
         old = replace(facts(), id=new_ordered_id("job", ms), created_ms=ms)
         await plane.jobs.create(old, input_line(old.id, WANTED))
-    await JobKeeper(plane.jobs, plane.queue, plane.clock).step()
+    await JobKeeper(plane.jobs, plane.queue, plane.controls, plane.clock).step()
     assert await plane.jobs.folders() == [folder_of(old.id)]
 
 

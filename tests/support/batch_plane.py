@@ -39,6 +39,7 @@ from gateway.schemas.batch import BatchStatus
 from gateway.store.batches import BatchStore
 from gateway.store.blobs import LocalBlobs
 from gateway.store.client import StoreClient
+from gateway.store.controls import Controls
 from gateway.store.files import FileStore
 from gateway.store.job_commands import JobCommands
 from gateway.store.jobs import LISTING, JobStore
@@ -83,6 +84,7 @@ class BatchPlane:
     def __post_init__(self) -> None:
         self.clock = SystemClock()
         self.blobs = LocalBlobs(self.root)
+        self.controls = Controls(self.blobs)
         self.files = FileStore(self.blobs, self.clock)
         self.queue = QueueClient(self.store)
         self.batches = BatchStore(JobCommands(self.store), self.blobs)
@@ -94,10 +96,10 @@ class BatchPlane:
         self.job_service = JobService(
             self.jobs, self.queue, ROUTER, lambda _: self.quota, self.clock
         )
-        self.job_keeper = JobKeeper(self.jobs, self.queue, self.clock)
+        self.job_keeper = JobKeeper(self.jobs, self.queue, self.controls, self.clock)
         self.finalizer = Finalizer(self.batches, self.blobs, self.queue, self.publisher, self.clock)
         self.finishing = self.another_finishing("f")
-        self.reconciler = Reconciler(self.batches, self.queue, self.clock)
+        self.reconciler = Reconciler(self.batches, self.queue, self.controls, self.clock)
         self.source = RowSource(self.blobs)
         self.parts = PartFiles(self.root)
         waiting = Waiting(poll=0.02, keep_alive=0.3)

@@ -1,10 +1,14 @@
 -- Pause or resume a shard, a tenant or a segment. Paused work is not leased; rows in flight finish.
--- ARGV: "shard", "tenant" or "segment", its name ("" for the shard), "1" pause or "0" resume
+-- ARGV: "shard", "tenant" or "segment", its name ("" for the shard), "1" pause or "0" resume,
+--       "1" to pause a shard or tenant also before it has anything
 -- Returns {was paused, is paused}, or {} when there is no such segment or tenant.
 local kind, name, pause = ARGV[1], ARGV[2], ARGV[3] == '1'
 local keys = { shard = KEYS[1], tenant = P .. 'tn:' .. name, segment = P .. 's:' .. name }
 local key = keys[kind]
-if call('EXISTS', key) == 0 then return {} end
+if call('EXISTS', key) == 0 then
+  if ARGV[4] ~= '1' then return {} end
+  call('HSETNX', KEYS[1], 'v', 1)
+end
 local was = call('HEXISTS', key, 'paused')
 if pause then call('HSET', key, 'paused', 1) else call('HDEL', key, 'paused') end
 if kind == 'tenant' then
