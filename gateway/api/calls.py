@@ -168,7 +168,9 @@ class Call:
             request.members, route, self.decision.lane, stream=request.stream, tier=self.tier
         )
         path = self.endpoint.removeprefix(PREFIX)
-        return UpstreamCall(path, body, self.id, request.stream, route.timeouts)
+        return UpstreamCall(
+            path, body, self.id, request.stream, route.timeouts, model=route.served_model
+        )
 
     def failed(self, route: Route, error: BaseException) -> None:
         """Note an attempt that failed."""

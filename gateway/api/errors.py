@@ -51,8 +51,10 @@ def status_of(error: BaseException) -> int:
     for kind, status in _STATUS:
         if isinstance(error, kind):
             return status
-    if isinstance(error, e.UpstreamRejected | e.UpstreamThrottled):
+    if isinstance(error, e.UpstreamRejected):
         return error.status or 502
+    if isinstance(error, e.UpstreamThrottled):
+        return 429 if error.status == 429 else 503  # noqa: PLR2004 - vendors have codes of their own
     if isinstance(error, e.UpstreamFailed):
         return error.status if error.status in _TOLD else 502
     return 500

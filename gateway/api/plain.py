@@ -7,11 +7,9 @@ import orjson
 from starlette.types import Send
 
 from gateway.api.calls import Call
-from gateway.core.errors import UpstreamFailed
 from gateway.metering.counter import answer_usage
 from gateway.metering.record import CallStatus
-from gateway.providers.aggregate import is_answer, json_answer
-from gateway.providers.failures import stream_failure
+from gateway.providers.aggregate import plain_answer
 from gateway.routing.fallback import attempt_all
 from gateway.routing.plan import Route
 
@@ -39,7 +37,8 @@ async def _attempt(call: Call, route: Route, last: bool) -> tuple[bytes, dict[st
     held = await call.send(route)
     try:
         data = await held.reply.read()
-        answer = _checked(call, route, data)
+        scrub = call.parts.registry.scrubber(route.target)
+        answer = plain_answer(data, call.endpoint, route.target, scrub)
     except BaseException as error:
         call.failed(route, error)
         raise
@@ -47,18 +46,3 @@ async def _attempt(call: Call, route: Route, last: bool) -> tuple[bytes, dict[st
         await held.aclose()
     call.succeeded(route, held.reply.status)
     return data, answer
-
-
-def _checked(call: Call, route: Route, data: bytes) -> dict[str, Any]:
-    answer = json_answer(data)
-    if answer is not None:
-        if not is_answer(answer, call.endpoint):
-            message = "The target's answer has no choices or data."
-            raise UpstreamFailed(message, target=route.target)
-        return answer
-    try:
-        error = orjson.loads(data)["error"]
-    except (orjson.JSONDecodeError, TypeError, KeyError):
-        message = "The target's answer is not a JSON object."
-        raise UpstreamFailed(message, target=route.target) from None
-    raise stream_failure(route.target, error, call.parts.registry.scrubber(route.target))

@@ -5,12 +5,12 @@ from typing import Any
 
 import orjson
 
-from gateway.core.errors import StreamInterrupted, UpstreamFailed
+from gateway.core.errors import StreamInterrupted, UpstreamError, UpstreamFailed
 from gateway.core.nesting import too_deep
 from gateway.core.usage import Usage
 from gateway.metering.counter import StreamMeter
 from gateway.metering.record import CallTiming
-from gateway.providers.aggregate import choices_of
+from gateway.providers.aggregate import choices_of, error_in
 from gateway.providers.base import Reply
 from gateway.providers.failures import Scrubber, stream_failure
 from gateway.providers.sse import DONE, EventSplitter, parse_event, too_long
@@ -18,6 +18,8 @@ from gateway.schemas.requests import ModelRequest
 
 HEARTBEAT = b": keep-alive\n\n"
 _DONE_EVENT = b"data: [DONE]\n\n"
+#: Azure's verdict on the prompt, which it sends before everything else, with empty choices.
+_EARLY = "prompt_filter_results"
 
 
 class EventRelay:
@@ -25,7 +27,9 @@ class EventRelay:
 
     Chunks pass as they are, except: a chunk that only holds the usage is kept back unless the
     client asked for it, an event in several data lines becomes one line, ``tier`` is put in when
-    given. ``committed`` says that content has come, ``done`` that ``[DONE]`` has.
+    given, and Azure's remarks about the prompt and chunks without delta come in OpenAI's form.
+    ``committed`` says that content has come, ``done`` that ``[DONE]`` has; ``unshown`` are the
+    events that came in one piece with a failure, before it.
     """
 
     def __init__(
@@ -38,6 +42,7 @@ class EventRelay:
     ) -> None:
         self.committed = False
         self.done = False
+        self.unshown = b""
         self._target = target
         self._request = request
         self._scrub = scrub
@@ -45,6 +50,7 @@ class EventRelay:
         self._splitter = EventSplitter()
         self._meter = StreamMeter(request.prompt_bytes, started)
         self._finished = 0
+        self._early: dict[str, Any] = {}
 
     @property
     def complete(self) -> bool:
@@ -73,17 +79,23 @@ class EventRelay:
                 if kept is data:
                     return piece
                 return b"" if kept is None else b"data: %b\n\n" % kept
-        try:
-            frames = [
-                b"data: %b\n\n" % kept
-                for data in self._splitter.feed(piece)
-                if (kept := self._event(data, now)) is not None
-            ]
-        except ValueError:
-            raise too_long(self._target) from None
+        frames = self._frames(piece, now)
         if not frames and piece.startswith(b":") and not self._splitter.pending:
             return HEARTBEAT
         return b"".join(frames)
+
+    def _frames(self, piece: bytes, now: float) -> list[bytes]:
+        frames: list[bytes] = []
+        try:
+            for data in self._splitter.feed(piece):
+                if (kept := self._event(data, now)) is not None:
+                    frames.append(b"data: %b\n\n" % kept)  # noqa: PERF401 - kept when one fails
+        except ValueError:
+            raise too_long(self._target) from None
+        except UpstreamError:
+            self.unshown = b"".join(frames)
+            raise
+        return frames
 
     def end(self, now: float) -> bytes:
         """The rest when the body has ended. Raises StreamInterrupted when it ended too early."""
@@ -127,16 +139,44 @@ class EventRelay:
             choices = choices_of(chunk)
         except ValueError:
             raise self._malformed() from None
-        if chunk.get("error"):
-            raise stream_failure(self._target, chunk["error"], self._scrub)
+        if chunk.get("error") or not choices:
+            self._refuse_error(chunk)
         if self._meter.feed(data, now):
             self.committed = True
         for choice in choices:
             if choice.get("finish_reason"):
                 self._finished += 1
-        if not choices and not self._request.wants_usage and isinstance(chunk.get("usage"), dict):
+        if not choices and self._keeps_back(chunk):
             return None
+        return self._shown(data, chunk, choices)
+
+    def _shown(self, data: bytes, chunk: dict[str, Any], choices: list[dict[str, Any]]) -> bytes:
+        if self._early or any(map(_lacks_delta, choices)):
+            data = self._mended(data, chunk, choices)
         return data if self._tier is None else self._with_tier(data, chunk)
+
+    def _refuse_error(self, chunk: dict[str, Any]) -> None:
+        if error := error_in(chunk):
+            raise stream_failure(self._target, error, self._scrub)
+
+    def _keeps_back(self, chunk: dict[str, Any]) -> bool:
+        """Whether a chunk without choices stays here: clients of OpenAI's API expect none."""
+        if early := chunk.get(_EARLY):
+            self._early[_EARLY] = early
+            return True
+        return not self._request.wants_usage and isinstance(chunk.get("usage"), dict)
+
+    def _mended(self, data: bytes, chunk: dict[str, Any], choices: list[dict[str, Any]]) -> bytes:
+        """A chunk as OpenAI's API has it: with a delta, and what was kept back goes along."""
+        if too_deep(data, chunk):
+            raise self._malformed()
+        if choices:
+            chunk.update(self._early)
+            self._early.clear()
+        for choice in choices:
+            if _lacks_delta(choice):
+                choice["delta"] = {}
+        return orjson.dumps(chunk)
 
     def _in_one_line(self, data: bytes) -> bytes:
         if self.done:
@@ -156,3 +196,7 @@ class EventRelay:
 
     def _malformed(self) -> UpstreamFailed:
         return UpstreamFailed("The target's event stream is malformed.", target=self._target)
+
+
+def _lacks_delta(choice: dict[str, Any]) -> bool:
+    return "delta" not in choice and "text" not in choice

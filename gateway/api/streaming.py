@@ -150,7 +150,7 @@ async def _relay(call: Call, client: ClientStream, begun: _Begun) -> None:
         await held.aclose()
         cut = _interrupted(error)
         call.broken(cut)
-        await _fail(call, client, cut)
+        await _fail(call, client, cut, relay.unshown)
     except BaseException:
         _note(call, relay)
         await held.aclose()
@@ -170,10 +170,10 @@ async def _follow(client: ClientStream, begun: _Begun, now: Callable[[], float])
     return begun.relay.end(now())
 
 
-async def _fail(call: Call, client: ClientStream, error: HeadwayError) -> None:
+async def _fail(call: Call, client: ClientStream, error: HeadwayError, before: bytes = b"") -> None:
     call.settle(CallStatus.FAILED, 200)
     call.answered()
-    await client.write(stream_event(error), more=False)
+    await client.write(before + stream_event(error), more=False)
 
 
 async def _cut_off(call: Call, client: ClientStream) -> None:

@@ -24,6 +24,8 @@ from gateway.routing.router import Router
 from gateway.store.keys import shard_of
 
 _GATE_BASE = 0.1
+#: Kinds that are paid by the token and have limits nobody may have told us.
+_PROVIDERS = frozenset({"openai", "azure"})
 _FIRST_ROWS = 16
 
 
@@ -109,7 +111,7 @@ def _lane(
         )
         for _ in range(max(1, len(target.api_keys)))
     ]
-    start = _FIRST_ROWS if target.kind == "openai" else math.inf
+    start = _FIRST_ROWS if target.kind in _PROVIDERS else math.inf
     if not target.shared:
         pacer = FixedWindow(target.lanes.batch.max_in_flight)
         return TargetLane(name, pacer, gate, budgets, clock, start=start)

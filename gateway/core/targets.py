@@ -19,7 +19,8 @@ class Timeouts:
 class UpstreamCall:
     """One attempt: ``path`` is below the target's base URL, ``body`` is sent as it is.
 
-    ``key`` is the place of the credential to use among those of the target.
+    ``key`` is the place of the credential to use among those of the target; ``model`` is the name
+    that the target knows, for those that have it in their addresses.
     """
 
     path: str
@@ -28,3 +29,4 @@ class UpstreamCall:
     stream: bool = False
     timeouts: Timeouts = field(default_factory=Timeouts)
     key: int = 0
+    model: str = ""

@@ -51,7 +51,7 @@ class Usage:
         return cls(
             _count(usage, "prompt_tokens", "input_tokens"),
             _count(usage, "completion_tokens", "output_tokens"),
-            _count(prompt_details, "cached_tokens"),
+            _count(prompt_details, "cached_tokens") or _count(usage, "prompt_cache_hit_tokens"),
             _count(output_details, "reasoning_tokens"),
         )
 
@@ -64,6 +64,20 @@ class Usage:
             "prompt_tokens_details": {"cached_tokens": self.cached},
             "completion_tokens_details": {"reasoning_tokens": self.reasoning},
         }
+
+
+def usage_member(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The usage object of an answer, a chunk or an event, wherever the vendor puts it.
+
+    That is ``usage``, ``response.usage`` of a response's events, or ``x_groq.usage``.
+    """
+    if isinstance(usage := body.get("usage"), Mapping):
+        return usage
+    for outer in ("response", "x_groq"):
+        inner = body.get(outer)
+        if isinstance(inner, Mapping) and isinstance(usage := inner.get("usage"), Mapping):
+            return usage
+    return None
 
 
 def _count(source: object, *names: str) -> int:

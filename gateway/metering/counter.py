@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from gateway.core.usage import Usage
+from gateway.core.usage import Usage, usage_member
 from gateway.metering.record import CallTiming
 from gateway.metering.timing import TokenTiming
 
@@ -116,9 +116,7 @@ def answer_usage(body: Mapping[str, Any], prompt_bytes: int) -> Usage:
 def _usage_member(body: object) -> Usage | None:
     if not isinstance(body, dict | Mapping):  # a dict is told from others at once
         return None
-    usage = body.get("usage")
-    if usage is None and isinstance(body.get("response"), dict):
-        usage = body["response"].get("usage")
-    if not isinstance(usage, dict | Mapping) or _FIGURES.isdisjoint(usage):
+    usage = usage_member(body)
+    if usage is None or _FIGURES.isdisjoint(usage):
         return None
     return Usage.from_openai(usage)

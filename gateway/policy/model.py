@@ -83,10 +83,12 @@ class TargetPolicy(PolicyModel):
     kind needs ``base_url`` (ending in ``/v1`` as the vendor writes it). ``models`` is a list, or a
     mapping from the public name to the name the target knows. Of several ``api_keys`` batch rows
     use the next one when a key is refused or throttled; other calls use the first.
+    ``kind: azure`` sends the key as Azure wants it; the names it knows are deployments.
     """
 
-    kind: Literal["openai", "vllm", "sglang", "local"] = "openai"
+    kind: Literal["openai", "vllm", "sglang", "azure", "local"] = "openai"
     base_url: str | None = None
+    api_version: str | None = Field(default=None, min_length=1)
     api_key: SecretStr | None = None
     api_keys: tuple[SecretStr, ...] = ()
     limits: RateLimits = RateLimits()
@@ -97,6 +99,7 @@ class TargetPolicy(PolicyModel):
     retry: RetryPolicy = RetryPolicy()
     headers: dict[str, SecretStr] = Field(default_factory=dict)
     priority: bool | None = None
+    stream_usage: bool = True
     worker: WorkerPolicy = WorkerPolicy()
 
     @model_validator(mode="before")
@@ -115,6 +118,14 @@ class TargetPolicy(PolicyModel):
     def _has_an_address(self) -> "TargetPolicy":
         if self.kind != "local" and not self.base_url:
             raise ValueError("base_url is missing")
+        return self
+
+    @model_validator(mode="after")
+    def _what_azure_has(self) -> "TargetPolicy":
+        if self.api_version is not None and self.kind != "azure":
+            raise ValueError("api_version is for kind: azure")
+        if self.batch_api is not None and self.kind == "azure":
+            raise ValueError("batch_api is not available for kind: azure")
         return self
 
     @model_validator(mode="after")

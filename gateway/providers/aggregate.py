@@ -8,7 +8,7 @@ import orjson
 
 from gateway.core.errors import StreamInterrupted, UpstreamFailed
 from gateway.core.nesting import too_deep
-from gateway.core.usage import Usage
+from gateway.core.usage import Usage, usage_member
 from gateway.providers.failures import Scrubber, stream_failure
 from gateway.providers.sse import DONE, parse_event
 
@@ -58,8 +58,8 @@ async def aggregate(
             done = True
             break
         chunk = _chunk(data, target)
-        if chunk.get("error"):
-            raise stream_failure(target, chunk["error"], scrub)
+        if error := error_in(chunk):
+            raise stream_failure(target, error, scrub)
         try:
             content = answer.add(chunk)
         except _ODD:
@@ -75,21 +75,24 @@ async def aggregate(
         raise _malformed(target) from None
 
 
-def json_answer(data: bytes) -> dict[str, Any] | None:
-    """A whole answer as an object; None when it is not what the API promises."""
+def plain_answer(data: bytes, endpoint: str, target: str, scrub: Scrubber) -> dict[str, Any]:
+    """A whole answer as an object.
+
+    Raises the classified error when it tells of one, UpstreamFailed when it is not what
+    ``endpoint`` answers, as far as its choices or data tell.
+    """
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
-        return None
-    if not isinstance(value, dict) or value.get("error") or too_deep(data, value):
-        return None
+        value = None
+    if not isinstance(value, dict) or too_deep(data, value):
+        raise UpstreamFailed("The target's answer is not a JSON object.", target=target)
+    if error := error_in(value):
+        raise stream_failure(target, error, scrub)
+    items = value.get(_LISTS.get(endpoint, "choices"))
+    if not isinstance(items, list) or not all(isinstance(i, dict) for i in items):
+        raise UpstreamFailed("The target's answer has no choices or data.", target=target)
     return value
-
-
-def is_answer(answer: Mapping[str, Any], endpoint: str) -> bool:
-    """Whether an object is what ``endpoint`` answers, as far as its choices or data tell."""
-    items = answer.get(_LISTS.get(endpoint, "choices"))
-    return isinstance(items, list) and all(isinstance(i, dict) for i in items)
 
 
 def choices_of(chunk: Any) -> list[dict[str, Any]]:
@@ -106,6 +109,14 @@ def choices_of(chunk: Any) -> list[dict[str, Any]]:
         else:
             return choices
     raise ValueError("not a chunk")
+
+
+def error_in(chunk: dict[str, Any]) -> Any:
+    """The error that a chunk or an answer tells of in place of what was asked for, if any."""
+    error = chunk.get("error")
+    if not error and chunk.get("object") == "error":
+        return chunk
+    return error
 
 
 def has_content(chunk: dict[str, Any]) -> bool:
@@ -142,7 +153,7 @@ class _Answer:
         self.usage: Usage | None = None
         self.choices: dict[int, _Choice] = {}
         self._head: dict[str, Any] = {}
-        self._usage_object: dict[str, Any] | None = None
+        self._usage_object: Mapping[str, Any] | None = None
 
     @property
     def finished(self) -> bool:
@@ -151,10 +162,10 @@ class _Answer:
     def add(self, chunk: dict[str, Any]) -> bool:
         """Take in one chunk; tells whether it carried content."""
         for name, value in chunk.items():
-            if name not in {"choices", "usage"} and value is not None:
-                self._head.setdefault(name, value)
-        usage = chunk.get("usage")
-        if isinstance(usage, dict):
+            if name not in {"choices", "usage"} and value is not None and not self._head.get(name):
+                self._head[name] = value
+        usage = usage_member(chunk)
+        if usage is not None:
             self._usage_object = usage
             self.usage = Usage.from_openai(usage)
         for part in choices_of(chunk):

@@ -18,13 +18,24 @@ from gateway.core.errors import (
     UpstreamRejected,
     UpstreamThrottled,
 )
+from gateway.providers.error_shapes import (
+    error_members,
+    is_credential,
+    is_its_own,
+    is_moderation,
+    is_too_long,
+    members_of,
+    told_wait,
+)
 from gateway.schemas.errors import error_body
 
 QUOTA = "insufficient_quota"
 STREAM_FAILED = "upstream_stream_failed"
 _CREDENTIAL = frozenset({401, 402, 403})
-_THROTTLED = frozenset({429, 503})
+#: 498 is Groq's for a full flex tier, 529 Anthropic's for an overloaded service.
+_THROTTLED = frozenset({429, 498, 503, 529})
 _OWN_TYPES = {429: "rate_limit_error"}
+_FILTERED = "content_filter"
 _LONGEST_MESSAGE = 2000
 _LONGEST_TEXT = 1024
 _ADDRESS = re.compile(r"(?:https?://[^\s\"'<>]+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b)")
@@ -35,11 +46,17 @@ _STATUS_OF_CODE = {
     "rate_limit_exceeded": 429,
     "rate_limit_error": 429,
     "context_length_exceeded": 400,
+    "exceed_context_size_error": 400,
     "invalid_request_error": 400,
+    _FILTERED: 400,
+    "capacity_exceeded": 503,
+    "overloaded": 503,
     "overloaded_error": 503,
     "server_overloaded": 503,
     "service_unavailable": 503,
+    "unavailable_error": 503,
 }
+_STREAM_STATUS = frozenset({400, 404, 413, 422, 429, 498, 503, 529})
 _CLIENT_ERRORS = range(400, 500)
 _SERVER_ERRORS = range(500, 600)
 
@@ -87,12 +104,17 @@ def failure(
     now: Callable[[], float],
 ) -> UpstreamError:
     """The error for an answer with ``status`` >= 300. ``body`` of it is safe to pass on."""
-    wait = retry_after(headers, now)
-    if status in _CREDENTIAL:
+    members = members_of(body)
+    if is_moderation(status, members):
+        status, members = 400, {**members, "code": _FILTERED}
+    if status in _CREDENTIAL or is_credential(members):
         return UpstreamCredential(
             "The target did not accept the gateway's credential.", target=target, status=status
         )
-    error = _classified(target, status, _error_object(body), scrub, wait)
+    wait = retry_after(headers, now)
+    if wait is None:
+        wait = told_wait(members)
+    error = _classified(target, status, members, scrub, wait)
     error.text = _plain_text(body, scrub)
     return error
 
@@ -112,11 +134,12 @@ def stream_failure(target: str, error: Any, scrub: Scrubber) -> UpstreamError:
 
     A target that failed in its stream has worked already, which ``code`` tells.
     """
-    members = _members(error)
+    members = error_members(error)
     named = [name for name in map(members.get, ("code", "type")) if isinstance(name, str)]
     status = next((_STATUS_OF_CODE[n] for n in named if n in _STATUS_OF_CODE), None)
-    if status is None and isinstance(members.get("code"), int):
-        status = members["code"] if members["code"] in {400, 404, 413, 422, 429, 503} else None
+    if status is None:
+        told = (members.get("code"), members.get("http_status_code"))
+        status = next((c for c in told if isinstance(c, int) and c in _STREAM_STATUS), None)
     failed = _classified(target, status or 502, members, scrub, None)
     if isinstance(failed, UpstreamFailed):
         failed.code = STREAM_FAILED
@@ -129,8 +152,10 @@ def _classified(
     kind: type[UpstreamError]
     if status in _THROTTLED:
         kind = UpstreamThrottled
-    elif status in _CLIENT_ERRORS:
+    elif status in _CLIENT_ERRORS and not is_its_own(status, members):
         kind = UpstreamRejected
+        if is_too_long(status, members):
+            members = {**members, "code": ContextLengthExceeded.code}
     else:
         kind = UpstreamFailed
     safe = _safe_body(status, members, scrub)
@@ -164,27 +189,6 @@ def _safe_body(status: int, members: dict[str, Any], scrub: Scrubber) -> dict[st
 
 def _text(value: Any, scrub: Scrubber) -> str | None:
     return scrub.clean(value) if isinstance(value, str) and value else None
-
-
-def _error_object(body: bytes) -> dict[str, Any]:
-    """The error members of a JSON answer of any common shape; of HTML and others nothing."""
-    try:
-        value = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return {}
-    if isinstance(value, list) and value:
-        value = value[0]
-    return _members(value.get("error", value)) if isinstance(value, dict) else {}
-
-
-def _members(error: Any) -> dict[str, Any]:
-    if isinstance(error, str):
-        return {"message": error}
-    if not isinstance(error, dict):
-        return {}
-    if isinstance(error.get("detail"), str) and "message" not in error:
-        return {**error, "message": error["detail"]}
-    return error
 
 
 def retry_after(headers: Mapping[str, str], now: Callable[[], float]) -> float | None:

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 import gateway
@@ -23,6 +24,21 @@ _END_SECONDS = 0.2
 _PATH = "/%:@!$&'()*+,;=~"
 
 
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """Where a target differs from OpenAI's address and credential.
+
+    ``key_header`` takes the key as it is, in place of a bearer token. With ``api_version`` paths
+    and query are those of Azure's dated API, where the deployment is part of the path.
+    """
+
+    key_header: str | None = None
+    api_version: str | None = None
+
+
+OPENAI = Dialect()
+
+
 class OpenAITarget:
     """Sends calls to ``base_url`` (ending in ``/v1`` as the vendor writes it; a query is kept).
 
@@ -38,13 +54,16 @@ class OpenAITarget:
         *,
         api_keys: Sequence[str] = (),
         headers: Mapping[str, str] | None = None,
+        dialect: Dialect = OPENAI,
     ) -> None:
         self.name = name
         extra = dict(headers or {})
         self.scrub = Scrubber.of(base_url, *api_keys, *extra.values())
         # One key goes with every request; of several, each request carries its own.
         alone = api_keys[0] if len(api_keys) == 1 else None
-        self._bearers = [f"Authorization: Bearer {key}\r\n".encode() for key in api_keys]
+        lines = [_key_line(key, dialect) for key in api_keys]
+        self._keys = [f"{name}: {value}\r\n".encode() for name, value in lines]
+        self._version = dialect.api_version
         self._clock = clock
         self._url = urlsplit(base_url)
         self._connector = Connector(name, self._url)
@@ -56,7 +75,7 @@ class OpenAITarget:
                 "Accept": "*/*",
                 "Accept-Encoding": "identity",
                 "User-Agent": f"headway/{gateway.__version__}",
-                **_credential(self._url, alone),
+                **_credential(self._url, alone, dialect),
                 **extra,
             },
         )
@@ -98,19 +117,24 @@ class OpenAITarget:
         return await self._connector.connect(min(limits.connect, limits.first_byte, limits.total))
 
     def _request(self, call: UpstreamCall) -> bytes:
-        head = self._heads.get(call.path)
+        below = call.path if self._version is None else _in_deployment(call)
+        head = self._heads.get(below)
         if head is None:
-            path = quote(self._url.path.rstrip("/") + call.path, safe=_PATH)
-            query = f"?{self._url.query}" if self._url.query else ""
-            line = f"POST {path}{query} HTTP/1.1\r\n".encode("ascii")
-            head = self._heads[call.path] = line + self._fixed
+            path = quote(self._url.path.rstrip("/") + below, safe=_PATH)
+            line = f"POST {path}{self._query()} HTTP/1.1\r\n".encode("ascii")
+            head = self._heads[below] = line + self._fixed
         return b"%bX-Request-Id: %b\r\n%bContent-Length: %d\r\n\r\n%b" % (
             head,
             call.request_id.encode(),
-            self._bearers[call.key] if len(self._bearers) > 1 else b"",
+            self._keys[call.key] if len(self._keys) > 1 else b"",
             len(call.body),
             call.body,
         )
+
+    def _query(self) -> str:
+        version = "" if self._version is None else f"api-version={quote(self._version, safe='')}"
+        query = "&".join(filter(None, (self._url.query, version)))
+        return f"?{query}" if query else ""
 
     async def _failure(self, reply: "HttpReply") -> UpstreamError:
         """Read a refused answer to its end, as far as it is short and whole, and classify it."""
@@ -129,6 +153,10 @@ class OpenAITarget:
         )
         error.rates = reply.rates
         return error
+
+
+def _in_deployment(call: UpstreamCall) -> str:
+    return f"/deployments/{quote(call.model, safe='')}{call.path}"
 
 
 class HttpReply:
@@ -193,9 +221,14 @@ def _host(url: SplitResult) -> str:
     return url.netloc.rpartition("@")[2].encode("idna").decode() if url.netloc else ""
 
 
-def _credential(url: SplitResult, key: str | None) -> dict[str, str]:
+def _key_line(key: str, dialect: Dialect) -> tuple[str, str]:
+    header = dialect.key_header
+    return ("Authorization", f"Bearer {key}") if header is None else (header, key)
+
+
+def _credential(url: SplitResult, key: str | None, dialect: Dialect) -> dict[str, str]:
     if key is not None:
-        return {"Authorization": f"Bearer {key}"}
+        return dict([_key_line(key, dialect)])
     if url.username is None:
         return {}
     pair = f"{unquote(url.username)}:{unquote(url.password or '')}"

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from typing import Protocol
+from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import SecretStr
 
@@ -10,15 +11,25 @@ from gateway.core.clock import Clock, SystemClock
 from gateway.core.errors import ConfigError
 from gateway.providers.base import Target
 from gateway.providers.failures import Scrubber
-from gateway.providers.openai_http import OpenAITarget
+from gateway.providers.openai_http import Dialect, OpenAITarget
+
+_AZURE = "azure"
 
 
 class TargetSettings(Protocol):
     """What a policy says about reaching one target."""
 
     @property
+    def kind(self) -> str:
+        """Such as ``openai`` or ``azure``."""
+
+    @property
     def base_url(self) -> str | None:
         """Address, ending in ``/v1`` as the vendor writes it."""
+
+    @property
+    def api_version(self) -> str | None:
+        """Version of Azure's dated API; None: its v1 API."""
 
     @property
     def api_key(self) -> SecretStr | None:
@@ -68,7 +79,23 @@ class Registry:
 
 def _target(name: str, policy: TargetSettings, clock: Clock) -> OpenAITarget:
     base_url, keys, headers = access_of(name, policy)
-    return OpenAITarget(name, base_url, clock, api_keys=keys, headers=headers)
+    if policy.kind != _AZURE:
+        return OpenAITarget(name, base_url, clock, api_keys=keys, headers=headers)
+    return OpenAITarget(
+        name,
+        azure_url(base_url, dated=policy.api_version is not None),
+        clock,
+        api_keys=keys,
+        headers=headers,
+        dialect=Dialect("api-key", policy.api_version),
+    )
+
+
+def azure_url(base_url: str, *, dated: bool) -> str:
+    """The base URL of a resource's API, whether or not the policy writes its path."""
+    url = urlsplit(base_url)
+    above = url.path.rstrip("/").removesuffix("/v1").removesuffix("/openai")
+    return urlunsplit(url._replace(path=f"{above}/openai" if dated else f"{above}/openai/v1"))
 
 
 def access_of(name: str, policy: TargetSettings) -> tuple[str, list[str], dict[str, str]]:

@@ -5,13 +5,11 @@ from typing import Any, Protocol
 
 import orjson
 
-from gateway.core.errors import UpstreamFailed
 from gateway.core.lanes import Lane
 from gateway.core.rates import Rates
 from gateway.core.targets import UpstreamCall
 from gateway.core.usage import Usage
-from gateway.providers.aggregate import aggregate, is_answer, json_answer
-from gateway.providers.base import Reply
+from gateway.providers.aggregate import aggregate, plain_answer
 from gateway.providers.registry import Registry
 from gateway.providers.sse import events
 from gateway.routing.outgoing import outgoing_body
@@ -81,6 +79,7 @@ class RowCaller:
             stream,
             route.timeouts,
             at.key,
+            route.served_model,
         )
         reply = await self._registry.get(route.target).send(call)
         at.head(reply.rates)
@@ -92,7 +91,8 @@ class RowCaller:
                 await reply.finish()
                 answer, usage = whole.body, whole.usage
             else:
-                answer = await _plain(reply, route.target, endpoint)
+                scrub = self._registry.scrubber(route.target)
+                answer = plain_answer(await reply.read(), endpoint, route.target, scrub)
                 usage = _usage(answer)
         finally:
             await reply.aclose()
@@ -103,15 +103,6 @@ class RowCaller:
         if route is None:
             route = self._routes[model, target] = self._router.route(target, model)
         return route
-
-
-async def _plain(reply: Reply, target: str, endpoint: str) -> dict[str, Any]:
-    answer = json_answer(await reply.read())
-    if answer is None:
-        raise UpstreamFailed("The target's answer is not a JSON object.", target=target)
-    if not is_answer(answer, endpoint):
-        raise UpstreamFailed("The target's answer has no choices or data.", target=target)
-    return answer
 
 
 def _usage(answer: dict[str, Any]) -> Usage | None:

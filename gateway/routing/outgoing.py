@@ -40,19 +40,19 @@ def outgoing_body(
 ) -> bytes:
     """The body for ``route``.
 
-    The model is the name that the target knows; a streamed answer is always asked for its usage;
+    The model is the name that the target knows; a streamed answer is asked for its usage wherever
+    the target takes that;
     ``priority`` is set for targets that want it (lower is sooner); ``tier`` replaces the client's
     ``service_tier`` for providers that bill by it and is left out for all others.
     """
     body = without_denied(members)
     body["model"] = route.served_model
     if stream:
-        options = body.get("stream_options")
+        options = body.pop("stream_options", None)
         body["stream"] = True
-        body["stream_options"] = {
-            **(options if isinstance(options, dict) else {}),
-            "include_usage": True,
-        }
+        if route.asks_usage:
+            known = options if isinstance(options, dict) else {}
+            body["stream_options"] = {**known, "include_usage": True}
     if route.sends_priority:
         body["priority"] = PRIORITIES[lane]
     if tier is not None and route.kind == "openai":

@@ -8,7 +8,10 @@ from gateway.policy.model import RetryPolicy
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A target and the name it knows the model by. ``kind`` is the target's kind in the policy."""
+    """A target and the name it knows the model by. ``kind`` is the target's kind in the policy.
+
+    ``asks_usage``: streams are asked for their usage with ``stream_options``.
+    """
 
     target: str
     served_model: str
@@ -16,3 +19,4 @@ class Route:
     timeouts: Timeouts
     retry: RetryPolicy
     sends_priority: bool
+    asks_usage: bool = True

@@ -55,4 +55,5 @@ def _route(name: str, target: TargetPolicy, model: str) -> Route:
         target.timeouts.to_timeouts(),
         target.retry,
         target.sends_priority,
+        target.stream_usage,
     )

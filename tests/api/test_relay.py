@@ -139,3 +139,41 @@ def test_a_broken_event_ends_the_stream(upstream: ScriptedUpstream, broken: byte
         assert ["content" in shown for shown in events] == [True, True, False]
         assert "error" in orjson.loads(events[-1].removeprefix("data: "))
         assert gateway.settled(1)[0].outcome.status is CallStatus.FAILED
+
+
+def test_azures_verdict_on_the_prompt_goes_along_with_the_first_choice() -> None:
+    """No chunk without choices reaches a client that reads ``choices[0]``; nothing is lost."""
+    events = relay()
+    verdict = [{"prompt_index": 0, "content_filter_results": {"hate": {"filtered": False}}}]
+    early = {"choices": [], "created": 0, "id": "", "model": "", "prompt_filter_results": verdict}
+    assert events.take(event(early), 1.0) == b""
+    first = orjson.loads(events.take(event(chat_chunk("a")), 1.0)[6:])
+    assert first == {**chat_chunk("a"), "prompt_filter_results": verdict}
+    second = event(chat_chunk("b"))
+    assert events.take(second, 1.0) is second
+
+
+def test_a_remark_without_delta_gets_an_empty_one() -> None:
+    """Azure's later verdicts on the content have no delta; clients read one."""
+    events = relay()
+    remark = {"index": 0, "finish_reason": None, "content_filter_offsets": {"check_offset": 44}}
+    shown = orjson.loads(events.take(event({"choices": [remark]}), 1.0)[6:])
+    assert shown == {"choices": [{**remark, "delta": {}}]}
+    assert not events.committed
+    plain = event({"choices": [{"index": 0, "text": "a"}]})
+    assert events.take(plain, 1.0) is plain
+
+
+def test_an_error_object_among_the_chunks_is_a_failure() -> None:
+    """Some servers write it bare, without the member ``error``: it must not look like a chunk."""
+    with pytest.raises(UpstreamThrottled):
+        relay().take(event({"object": "error", "message": "full", "code": 503}), 1.0)
+
+
+def test_what_came_before_a_failure_in_the_same_piece_is_kept() -> None:
+    """The target's last words reach the client."""
+    events = relay()
+    words = event(chat_chunk("a"))
+    with pytest.raises(UpstreamFailed):
+        events.take(words + event({"error": {"message": "gone"}}), 1.0)
+    assert events.unshown == words

@@ -1,6 +1,6 @@
 """Token counts as answers report them."""
 
-from gateway.core.usage import MOST_TOKENS, Usage
+from gateway.core.usage import MOST_TOKENS, Usage, usage_member
 
 
 def test_chat_and_responses_names_are_read() -> None:
@@ -49,3 +49,17 @@ def test_no_figure_is_beyond_all_bounds() -> None:
     """What a broken target reports stays countable."""
     huge = {"prompt_tokens": 2**64 - 1, "prompt_tokens_details": {"cached_tokens": 2**63}}
     assert Usage.from_openai(huge) == Usage(MOST_TOKENS, 0, MOST_TOKENS)
+
+
+def test_usage_is_found_where_vendors_put_it() -> None:
+    """At the top, in a response's event, or beside the last chunk."""
+    usage = {"prompt_tokens": 1}
+    for body in ({"usage": usage}, {"response": {"usage": usage}}, {"x_groq": {"usage": usage}}):
+        assert usage_member(body) == usage
+    assert usage_member({"usage": None, "x_groq": {"id": "req"}}) is None
+
+
+def test_cached_tokens_under_another_name() -> None:
+    """DeepSeek counts hits of its cache."""
+    told = {"prompt_tokens": 9, "prompt_cache_hit_tokens": 6, "prompt_cache_miss_tokens": 3}
+    assert Usage.from_openai(told).cached == 6

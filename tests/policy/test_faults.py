@@ -25,7 +25,7 @@ BASE = "targets:\n  up:\n    base_url: http://127.0.0.1:9/v1\n    models: [m1]\n
         ("    lanes: {elastic: {max_wait: -1}}\n", "a duration is seconds, or text such as"),
         ("    lanes: {batch: {max_in_flight: many}}\n", "input should be a valid integer"),
         ("    lanes: 7\n", "input should be a valid dictionary"),
-        ("    kind: vlm\n", "input should be 'openai', 'vllm', 'sglang' or 'local'"),
+        ("    kind: vlm\n", "input should be 'openai', 'vllm', 'sglang', 'azure' or 'local'"),
         ("    retry: {attempts: 0}\n", "input should be greater than or equal to 1"),
         ("    zzzzzz: 1\n", "unknown key; known are kind, base_url"),
         ("    lanes: {zzz: {}}\n", "unknown key; known are interactive, elastic, batch"),

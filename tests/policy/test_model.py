@@ -49,3 +49,13 @@ def test_one_way_to_give_keys() -> None:
     assert len(TargetPolicy.model_validate(target).api_keys) == 2
     with pytest.raises(ValidationError, match="api_key or api_keys"):
         TargetPolicy.model_validate({**target, "api_key": "k"})
+
+
+def test_what_only_azure_has() -> None:
+    """A version elsewhere and Azure's own batches are refused."""
+    azure = {"kind": "azure", "base_url": "https://r.example.com", "models": {"m": "my-deployment"}}
+    assert TargetPolicy.model_validate({**azure, "api_version": "2024-10-21"}).api_version
+    with pytest.raises(ValidationError, match="api_version is for"):
+        TargetPolicy.model_validate({**azure, "kind": "openai", "api_version": "2024-10-21"})
+    with pytest.raises(ValidationError, match="batch_api is not available"):
+        TargetPolicy.model_validate({**azure, "batch_api": True})

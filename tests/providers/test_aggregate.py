@@ -7,7 +7,8 @@ import orjson
 import pytest
 
 from gateway.core.errors import StreamInterrupted, UpstreamFailed, UpstreamThrottled
-from gateway.providers.aggregate import Aggregated, aggregate, has_content, is_answer, json_answer
+from gateway.providers.aggregate import Aggregated, aggregate, error_in, has_content
+from gateway.providers.aggregate import plain_answer as checked
 from gateway.providers.failures import Scrubber
 from tests.support.answers import Shape, plain_answer, stream_events
 from tests.support.scripts import chat_chunk, usage_chunk
@@ -104,18 +105,35 @@ def test_what_counts_as_content() -> None:
     assert has_content({"choices": [{"text": "a"}]})
 
 
-def test_json_answer() -> None:
-    """Only an object without an error is an answer."""
-    assert json_answer(b'{"a":1,"error":null}') == {"a": 1, "error": None}
-    assert json_answer(b'{"error":{"message":"x"}}') is None
-    assert json_answer(b"[]") is None
-    assert json_answer(b"<html>") is None
+def whole(data: bytes, endpoint: str = "/v1/chat/completions") -> dict[str, Any]:
+    """A plain answer of a target."""
+    return checked(data, endpoint, "t", Scrubber(()))
+
+
+def test_plain_answer() -> None:
+    """An object with choices or data is one; blank lines before it do not matter."""
+    assert whole(b'\n\n\n{"choices":[{}],"error":null}') == {"choices": [{}], "error": None}
+    for odd in (b"[]", b"<html>", b"{}"):
+        with pytest.raises(UpstreamFailed):
+            whole(odd)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"error": {"message": "x", "code": 503}}, {"object": "error", "message": "x", "code": 503}],
+)
+def test_an_error_inside_a_success(body: dict[str, Any]) -> None:
+    """It is classified as what it says, under ``error`` or as the object itself."""
+    assert error_in(body)
+    with pytest.raises(UpstreamThrottled):
+        whole(orjson.dumps(body))
 
 
 def test_an_answer_nested_too_deeply_is_no_answer() -> None:
     """It could not be written to a result line."""
-    assert json_answer(b'{"x":' + b"[" * 300 + b"]" * 300 + b"}") is None
-    assert json_answer(b'{"x":' + b"[" * 100 + b"]" * 100 + b"}") is not None
+    with pytest.raises(UpstreamFailed):
+        whole(b'{"choices":[],"x":' + b"[" * 300 + b"]" * 300 + b"}")
+    assert whole(b'{"choices":[],"x":' + b"[" * 100 + b"]" * 100 + b"}")
 
 
 @pytest.mark.parametrize(
@@ -141,11 +159,42 @@ async def test_a_chunk_that_is_none_is_the_targets_failure(chunk: dict[str, Any]
         await aggregate(stream(), "t", Scrubber(()))
 
 
-def test_is_answer() -> None:
+def test_what_an_endpoint_promises() -> None:
     """An answer has a list of objects where its endpoint promises one."""
-    assert is_answer({"choices": [{}]}, "/v1/chat/completions")
-    assert is_answer({"data": [{}]}, "/v1/embeddings")
-    assert not is_answer({"data": [{}]}, "/v1/completions")
-    wrong: list[Any] = [None, "abc", [1], {}]
+    assert whole(b'{"choices":[{}]}')
+    assert whole(b'{"data":[{}]}', "/v1/embeddings")
+    wrong = [
+        b'{"data":[{}]}',
+        *(b'{"choices":%b}' % odd for odd in (b"null", b'"a"', b"[1]", b"{}")),
+    ]
     for odd in wrong:
-        assert not is_answer({"choices": odd}, "/v1/completions")
+        with pytest.raises(UpstreamFailed):
+            whole(odd, "/v1/completions")
+
+
+async def test_azure_begins_with_a_nameless_chunk() -> None:
+    """What the first chunk leaves empty is taken from those after it."""
+    early = {"id": "", "object": "", "created": 0, "model": "", "choices": []}
+
+    async def stream() -> AsyncIterator[bytes]:
+        yield orjson.dumps({**early, "prompt_filter_results": [{"prompt_index": 0}]})
+        yield orjson.dumps(chat_chunk("a"))
+        yield orjson.dumps(chat_chunk(finish="stop"))
+
+    body = (await aggregate(stream(), "t", Scrubber(()))).body
+    assert body["id"] == "chatcmpl-scripted"
+    assert body["created"] > 0
+    assert body["prompt_filter_results"] == [{"prompt_index": 0}]
+
+
+async def test_usage_in_a_member_of_the_vendor() -> None:
+    """Groq's usage beside the last choice is the answer's usage."""
+
+    async def stream() -> AsyncIterator[bytes]:
+        usage = {"prompt_tokens": 3, "completion_tokens": 1}
+        yield orjson.dumps(chat_chunk("a"))
+        yield orjson.dumps({**chat_chunk(finish="stop"), "x_groq": {"usage": usage}})
+
+    answer = await aggregate(stream(), "t", Scrubber(()))
+    assert answer.usage is not None
+    assert (answer.usage.prompt, answer.usage.completion) == (3, 1)

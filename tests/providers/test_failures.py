@@ -36,7 +36,9 @@ def failed(status: int, body: object = b"", **headers: str) -> UpstreamError:
         (429, UpstreamThrottled),
         (503, UpstreamThrottled),
         (500, UpstreamFailed),
-        (529, UpstreamFailed),
+        (498, UpstreamThrottled),
+        (529, UpstreamThrottled),
+        (408, UpstreamFailed),
         (302, UpstreamFailed),
     ],
 )

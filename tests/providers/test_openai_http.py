@@ -19,7 +19,7 @@ from gateway.core.errors import (
     UpstreamTimeout,
 )
 from gateway.core.targets import Timeouts, UpstreamCall
-from gateway.providers.openai_http import OpenAITarget
+from gateway.providers.openai_http import Dialect, OpenAITarget
 from tests.support.exchange import Exchange
 from tests.support.scripts import Sse, answer, chat_chunk, error, hang_up, never
 from tests.support.upstream import ScriptedUpstream
@@ -68,6 +68,30 @@ async def test_prepared_request(target: OpenAITarget, upstream: ScriptedUpstream
     assert seen.headers["accept-encoding"] == "identity"
     assert seen.headers["host"] == f"127.0.0.1:{upstream.port}"
     assert seen.body == BODY
+
+
+async def test_azures_dated_api(upstream: ScriptedUpstream) -> None:
+    """Deployment in the path, version in the query, the key in a header of its own."""
+    target = OpenAITarget(
+        "t",
+        f"http://127.0.0.1:{upstream.port}/openai?a=b",
+        SystemClock(),
+        api_keys=["k1", "k2"],
+        dialect=Dialect("api-key", "2024-10-21"),
+    )
+    try:
+        for key in (0, 1):
+            upstream.enqueue(answer({"choices": []}))
+            reply = await target.send(replace(call(), key=key, model="my dep"))
+            await reply.read()
+            await reply.aclose()
+    finally:
+        await target.aclose()
+    first, second = upstream.calls()
+    path = "/openai/deployments/my%20dep/chat/completions?a=b&api-version=2024-10-21"
+    assert first.path == second.path == path
+    assert [seen.headers["api-key"] for seen in (first, second)] == ["k1", "k2"]
+    assert "authorization" not in first.headers
 
 
 async def test_limits_have_their_own_errors(

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.core.errors import ConfigError
 from gateway.policy.model import Policy
-from gateway.providers.registry import Registry
+from gateway.providers.registry import Registry, azure_url
 
 
 async def test_targets_of_a_policy() -> None:
@@ -21,3 +21,14 @@ def test_a_target_without_address_is_refused() -> None:
     policy = Policy.model_validate({"targets": {"a": {"kind": "local", "models": ["m"]}}})
     with pytest.raises(ConfigError, match="base_url"):
         Registry.from_policy(policy)
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["https://r.example.com", "https://r.example.com/openai", "https://r.example.com/openai/v1/"],
+)
+def test_the_address_of_an_azure_resource(written: str) -> None:
+    """The path is known, so a policy may write any part of it."""
+    assert azure_url(written, dated=False) == "https://r.example.com/openai/v1"
+    assert azure_url(written, dated=True) == "https://r.example.com/openai"
+    assert azure_url(written + "?a=b", dated=False).endswith("/openai/v1?a=b")

@@ -15,7 +15,8 @@ from gateway.routing.plan import Route
 def sent(members: dict[str, Any], *, kind: str = "vllm", **how: Any) -> dict[str, Any]:
     """The parsed body for a target of ``kind``."""
     ranked = bool(how.pop("ranked", False))
-    route = Route("t", "their-m", kind, Timeouts(), RetryPolicy(), ranked)
+    asks = bool(how.pop("asks_usage", True))
+    route = Route("t", "their-m", kind, Timeouts(), RetryPolicy(), ranked, asks)
     lane = how.pop("lane", Lane.INTERACTIVE)
     body: dict[str, Any] = orjson.loads(
         outgoing_body(members, route, lane, stream=how.pop("stream", False), **how)
@@ -42,6 +43,12 @@ def test_streams_are_asked_for_usage() -> None:
     body = sent({"model": "m", "stream_options": {"include_obfuscation": False}}, stream=True)
     assert body["stream"] is True
     assert body["stream_options"] == {"include_obfuscation": False, "include_usage": True}
+
+
+def test_some_servers_do_not_know_stream_options() -> None:
+    """They get none, not even the client's."""
+    members = {"model": "m", "stream_options": {"include_usage": True}}
+    assert "stream_options" not in sent(members, stream=True, asks_usage=False)
 
 
 @pytest.mark.parametrize(
