@@ -3,6 +3,8 @@
 import json
 import time
 
+import pytest
+
 from tests.support.batch import BatchClient, chat_line, ids
 from tests.support.scripts import after, answer, error, raw
 from tests.support.serve import RunningHeadway
@@ -167,3 +169,71 @@ def test_bat_18_expiry(batches: BatchClient, up: ScriptedUpstream, running: Runn
     assert ids(batches.output(batch)) == ["0"]
     assert {line["error"]["code"] for line in batches.errors(batch)} == {"batch_expired"}
     assert batch["request_counts"] == {"completed": 1, "failed": 9, "total": 10}
+
+
+_FAULTY = {
+    "invalid_json_line": (3, lambda lines: [*lines[:2], "{nonsense", *lines[3:]]),
+    "missing_required_parameter": (2, lambda lines: [lines[0], _without("custom_id", lines[1])]),
+    "url": (1, lambda lines: [lines[0].replace("/v1/chat/completions", "/v1/embeddings")]),
+    "method": (1, lambda lines: [lines[0].replace("POST", "GET")]),
+    "empty_file": (None, lambda lines: []),
+    "duplicate_custom_id": (5, lambda lines: [*lines[:4], lines[1]]),
+}
+
+
+def _without(member: str, line: str) -> str:
+    return json.dumps({name: value for name, value in json.loads(line).items() if name != member})
+
+
+@pytest.mark.parametrize("fault", _FAULTY)
+def test_bat_10_and_09_faulty_input(batches: BatchClient, up: ScriptedUpstream, fault: str) -> None:
+    """Validating at first, then failed with code, line, message and param; UP gets nothing."""
+    line, spoil = _FAULTY[fault]
+    lines = spoil([json.dumps(chat_line(str(n), "x")) for n in range(1, 7)])
+    wanted = {
+        "input_file_id": batches.upload("".join(f"{text}\n" for text in lines).encode())["id"],
+        "endpoint": "/v1/chat/completions",
+        "completion_window": "24h",
+    }
+    with batches.running.client() as client:
+        made = client.post("/batches", json=wanted)
+    assert made.status_code == 200
+    assert made.json()["status"] in {"validating", "failed"}
+    batch = batches.ended(made.json()["id"], 10)
+    assert batch["status"] == "failed"
+    found = batch["errors"]["data"][0]
+    assert found.keys() >= {"code", "line", "message", "param"}
+    assert found["line"] == line
+    assert fault in {found["code"], found["param"]}
+    if fault == "duplicate_custom_id":
+        assert "2" in found["message"]
+    assert not up.calls()
+
+
+def test_bat_22_and_23_line_ends(batches: BatchClient, up: ScriptedUpstream) -> None:
+    """BOM, CRLF, blank lines and odd separators, in the input as in an answer, change nothing."""
+    odd = "a\u2028b\u2029c\u0085d\u000be"
+    said = json.loads(json.dumps(_PLAIN))
+    said["choices"][0]["message"]["content"] = f"first\n{odd}"
+    up.on("m", answer(said))
+    # json writes a VT as an escape, which is its only form in JSON, and the others as they are
+    lines = [
+        json.dumps(chat_line(str(n), f"{n} {odd}"), ensure_ascii=False).encode() for n in range(4)
+    ]
+    content = b"\xef\xbb\xbf" + b"\r\n".join(lines[:2]) + b"\n\n" + b"\n".join(lines[2:])
+    wanted = {
+        "input_file_id": batches.upload(content)["id"],
+        "endpoint": "/v1/chat/completions",
+        "completion_window": "24h",
+    }
+    with batches.running.client() as client:
+        batch = batches.ended(client.post("/batches", json=wanted).json()["id"])
+        assert batch["request_counts"] == {"completed": 4, "failed": 0, "total": 4}
+        output = client.get(f"/files/{batch['output_file_id']}/content").content
+    sent = sorted(call.json["messages"][0]["content"] for call in up.calls())
+    assert sent == [f"{n} {odd}" for n in range(4)]
+    assert output.endswith(b"\n")
+    parsed = [json.loads(line) for line in output[:-1].split(b"\n")]
+    assert ids(parsed) == ["0", "1", "2", "3"]
+    texts = {p["response"]["body"]["choices"][0]["message"]["content"] for p in parsed}
+    assert texts == {f"first\n{odd}"}

@@ -3,11 +3,13 @@
 import itertools
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from tests.support.answers import Pace
 from tests.support.batch import BatchClient, chat_line
-from tests.support.serve import RunningHeadway, headway, one_target
+from tests.support.jobs import JobClient
+from tests.support.serve import RunningHeadway, headway, one_target, wait_for
 from tests.support.upstream import ScriptedUpstream
 
 _CALLS = 20
@@ -57,6 +59,27 @@ def test_que_13_offline_is_not_starved(tmp_path: Path, upstream: ScriptedUpstrea
     assert busy >= 0.08 * 10 * seconds
     waits = [at for at, _ in rows if at < until]
     assert max(b - a for a, b in itertools.pairwise(waits)) < 1.0
+
+
+def test_que_15_fair_between_tenants(tmp_path: Path, upstream: ScriptedUpstream) -> None:
+    """With 1000 rows of another tenant waiting for 4 places, a single row is done within 1 s."""
+    upstream.pace = Pace(first=0.1)
+    keys = {name: {"tenant": name, "key": f"hw-key-of-{name}"} for name in "ab"}
+    with headway(tmp_path, {**one_target(upstream.url, window=4), "keys": keys}) as running:
+        many = BatchClient(replace(running, key="hw-key-of-a"))
+        batch_id = many.start(chat_line(str(n), f"many {n}") for n in range(1000))["id"]
+        wait_for(lambda: many.done(batch_id) >= 40, 20)
+        for number in range(3):
+            started = time.monotonic()
+            JobClient(replace(running, key="hw-key-of-b")).start(f"single {number}")
+            upstream.wait(
+                lambda number=number: any(c.completed for c in upstream.calls(f"single {number}")),
+                5,
+            )
+            assert time.monotonic() - started < 1.0
+        assert many.get(batch_id)["status"] == "in_progress"
+        assert many.done(batch_id) < 900
+        many.cancel(batch_id)
 
 
 def _keep_calling(running: RunningHeadway, ended: threading.Event) -> None:

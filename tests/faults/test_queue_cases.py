@@ -1,15 +1,18 @@
 """Cases of queue and dispatch against real processes."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
+import redis
 
 from tests.support.answers import Pace
 from tests.support.batch import BatchClient, chat_line, ids
@@ -44,6 +47,32 @@ def slow(upstream: ScriptedUpstream) -> ScriptedUpstream:
     """UP with answers of about 0.1 s."""
     upstream.pace = Pace(first=0.06, token=0.01)
     return upstream
+
+
+def test_que_01_one_of_four_dispatchers_is_killed(tmp_path: Path, slow: ScriptedUpstream) -> None:
+    """It held rows and is not started again: the others have them within the lease and 10 s."""
+    slow.pace = Pace(first=0.3)
+    with headway(tmp_path, one_target(slow.url, window=3)) as running:
+        others = [second_dispatcher(running) for _ in range(3)]
+        try:
+            for other in others:
+                wait_for(lambda other=other: _handles_sigterm(other.pid), 20, "a dispatcher")
+            client = BatchClient(running)
+            batch_id = client.start(chat_line(str(n), f"row {n}") for n in range(100))["id"]
+            wait_for(lambda: client.done(batch_id) >= 20, 20)
+            victim = wait_for(lambda: _holder(running, others), 10, "a dispatcher with rows")
+            victim.kill()
+            killed = time.monotonic()
+            batch = client.ended(batch_id)
+            assert time.monotonic() - killed < 12
+            assert ids(client.output(batch)) == sorted(map(str, range(100)))
+            again = Counter(call.text for call in slow.calls())
+            assert len(again) == 100
+            assert 0 < sum(again.values()) - 100 <= 64
+        finally:
+            for other in others:
+                other.terminate()
+                other.wait(10)
 
 
 def test_que_01_bat_04_a_killed_dispatcher(tmp_path: Path, slow: ScriptedUpstream) -> None:
@@ -198,6 +227,17 @@ def test_bat_07_cancel_survives_a_restart(tmp_path: Path, upstream: ScriptedUpst
         batch = client.ended(batch_id, 40)
         assert batch["status"] == "cancelled"
         assert len(upstream.calls()) == seen
+
+
+def _holder(
+    running: RunningHeadway, processes: list[subprocess.Popen[bytes]]
+) -> subprocess.Popen[bytes] | None:
+    """One of the processes that has rows leased."""
+    endpoint = json.loads((running.data_dir / "queue" / "endpoint.json").read_text())
+    with redis.Redis(unix_socket_path=endpoint["socket"], decode_responses=True) as client:
+        leases = client.zrange("gw:{m.0}:exp", 0, -1)
+        names = [str(client.hget(f"gw:{{m.0}}:l:{lease}", "worker")) for lease in leases]
+    return next((p for p in processes if any(f"-{p.pid}-" in name for name in names)), None)
 
 
 def _handles_sigterm(pid: int) -> bool:
