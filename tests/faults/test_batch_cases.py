@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -171,7 +172,8 @@ def test_bat_18_expiry(batches: BatchClient, up: ScriptedUpstream, running: Runn
     assert batch["request_counts"] == {"completed": 1, "failed": 9, "total": 10}
 
 
-_FAULTY = {
+_Spoil = Callable[[list[str]], list[str]]
+_FAULTY: dict[str, tuple[int | None, _Spoil]] = {
     "invalid_json_line": (3, lambda lines: [*lines[:2], "{nonsense", *lines[3:]]),
     "missing_required_parameter": (2, lambda lines: [lines[0], _without("custom_id", lines[1])]),
     "url": (1, lambda lines: [lines[0].replace("/v1/chat/completions", "/v1/embeddings")]),

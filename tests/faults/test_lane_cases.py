@@ -4,6 +4,7 @@ import itertools
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tests.support.answers import Pace
@@ -72,14 +73,15 @@ def test_que_15_fair_between_tenants(tmp_path: Path, upstream: ScriptedUpstream)
         for number in range(3):
             started = time.monotonic()
             JobClient(replace(running, key="hw-key-of-b")).start(f"single {number}")
-            upstream.wait(
-                lambda number=number: any(c.completed for c in upstream.calls(f"single {number}")),
-                5,
-            )
+            upstream.wait(partial(_answered, upstream, f"single {number}"), 5)
             assert time.monotonic() - started < 1.0
         assert many.get(batch_id)["status"] == "in_progress"
         assert many.done(batch_id) < 900
         many.cancel(batch_id)
+
+
+def _answered(upstream: ScriptedUpstream, text: str) -> bool:
+    return any(call.completed for call in upstream.calls(text))
 
 
 def _keep_calling(running: RunningHeadway, ended: threading.Event) -> None:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,7 @@ def test_que_01_one_of_four_dispatchers_is_killed(tmp_path: Path, slow: Scripted
         others = [second_dispatcher(running) for _ in range(3)]
         try:
             for other in others:
-                wait_for(lambda other=other: _handles_sigterm(other.pid), 20, "a dispatcher")
+                wait_for(partial(_handles_sigterm, other.pid), 20, "a dispatcher")
             client = BatchClient(running)
             batch_id = client.start(chat_line(str(n), f"row {n}") for n in range(100))["id"]
             wait_for(lambda: client.done(batch_id) >= 20, 20)
