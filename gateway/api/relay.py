@@ -134,11 +134,7 @@ class EventRelay:
     def _chunk(self, data: bytes, now: float) -> bytes | None:
         if self.done:
             return None
-        try:
-            chunk = orjson.loads(data)
-            choices = choices_of(chunk)
-        except ValueError:
-            raise self._malformed() from None
+        chunk, choices = self._read(data)
         if chunk.get("error") or not choices:
             self._refuse_error(chunk)
         if self._meter.feed(data, now):
@@ -149,6 +145,17 @@ class EventRelay:
         if not choices and self._keeps_back(chunk):
             return None
         return self._shown(data, chunk, choices)
+
+    def _read(self, data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """The chunk and its choices, if it is one that a client can read."""
+        try:
+            chunk = orjson.loads(data)
+            choices = choices_of(chunk)
+        except ValueError:
+            raise self._malformed() from None
+        if too_deep(data, chunk):
+            raise self._malformed()
+        return chunk, choices
 
     def _shown(self, data: bytes, chunk: dict[str, Any], choices: list[dict[str, Any]]) -> bytes:
         if self._early or any(map(_lacks_delta, choices)):
@@ -168,8 +175,6 @@ class EventRelay:
 
     def _mended(self, data: bytes, chunk: dict[str, Any], choices: list[dict[str, Any]]) -> bytes:
         """A chunk as OpenAI's API has it: with a delta, and what was kept back goes along."""
-        if too_deep(data, chunk):
-            raise self._malformed()
         if choices:
             chunk.update(self._early)
             self._early.clear()
@@ -189,8 +194,6 @@ class EventRelay:
     def _with_tier(self, data: bytes, chunk: dict[str, Any]) -> bytes:
         if chunk.get("service_tier"):
             return data
-        if too_deep(data, chunk):
-            raise self._malformed()
         chunk["service_tier"] = self._tier
         return orjson.dumps(chunk)
 

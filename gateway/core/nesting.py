@@ -25,6 +25,14 @@ def too_deep(text: bytes, value: Any) -> bool:
     return False
 
 
+def is_deep(text: bytes) -> bool:
+    """Whether ``text`` is JSON that could be used if it were not for its depth."""
+    try:
+        return too_deep(text, orjson.loads(text))
+    except orjson.JSONDecodeError as error:
+        return is_depth_fault(error)
+
+
 def is_depth_fault(error: orjson.JSONDecodeError) -> bool:
     """Whether a text could not be read because of its depth alone."""
     return error.msg.startswith("depth limit")

@@ -84,18 +84,22 @@ class TargetLane:
 
     def leave(self, row: HeldRow) -> None:
         """``row`` runs no more."""
-        self.begun(row)
+        self._prefilled(row)
         visit = self.running.pop(row, None)
         if visit is not None and row.ended:
             self._pacer.ended(self._clock.monotonic() - visit.started)
 
-    def begun(self, row: HeldRow) -> bool:
-        """``row`` has its first token, or needs none. False: that was known."""
-        tokens = self.prefilling.pop(row, None)
-        if tokens is None:
-            return False
+    def generates(self, visit: "Visit") -> None:
+        """The row has its first token: the next prompt may go out."""
+        if tokens := self._prefilled(visit.row):
+            waited = self._clock.monotonic() - visit.started
+            self._pacer.first_token(waited, tokens, len(self.running))
+            self.call()
+
+    def _prefilled(self, row: HeldRow) -> int:
+        tokens = self.prefilling.pop(row, 0)
         self._prefill_tokens -= tokens
-        return True
+        return tokens
 
     def make_way(self) -> None:
         """Somebody waits here: take back the newest rows that have no token yet.
@@ -219,5 +223,4 @@ class Visit:
 
     def first_token(self) -> None:
         """The target began to generate: the next prompt may go out."""
-        if self.lane.begun(self.row):
-            self.lane.call()
+        self.lane.generates(self)

@@ -25,7 +25,7 @@ from gateway.dispatch.held import HeldRow
 from gateway.dispatch.witness import Sign
 from gateway.metering.ledger import Ledger
 from gateway.metering.record import Attempt, CallIntent, CallOutcome, CallStatus
-from gateway.providers.failures import QUOTA
+from gateway.providers.failures import QUOTA, TOO_DEEP
 from gateway.routing.offline import RowAnswer, RowCaller, RowPlace
 
 log = logging.getLogger(__name__)
@@ -173,6 +173,8 @@ def _failed(held: HeldRow, error: UpstreamError, request_id: str) -> Finished | 
     line = _error_line(held, error, request_id)
     if isinstance(error, UpstreamRejected) and error.status not in _RETRIED_STATUS:
         return Finished(line, Usage(), ok=False)
+    if error.code == TOO_DEEP and held.row.error_tries:
+        return Finished(line, Usage(), ok=False)
     kind = TryKind.THROTTLE if isinstance(error, UpstreamThrottled) else TryKind.ERROR
     wait = int(1000 * (error.retry_after or 0))
     failure = RowFailure(held.row.index, kind, error.code or "upstream_error", wait)
@@ -188,6 +190,8 @@ def _sign(error: UpstreamError) -> Sign:
         return Sign.THROTTLED if told else Sign.FAILED
     if isinstance(error, UpstreamRefused):
         return Sign.REFUSED
+    if error.code == TOO_DEEP:
+        return Sign.ANSWERED
     if isinstance(error, OutcomeUnknown | StreamInterrupted):
         return Sign.LOST
     return Sign.FAILED

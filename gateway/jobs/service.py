@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 
 from gateway.core.clock import Clock
 from gateway.core.errors import (
@@ -130,6 +131,9 @@ class JobService:
                 code="job_not_finished",
             )
         await self._jobs.remove(record)
+        # last: without its segment, a job that is still on disk would be billed again after a loss
+        with suppress(Conflict):  # its segment is about to be finished, and forgotten soon
+            await self._queue.purge(shard_of(record.facts.model), record.facts.segment)
 
     async def _create(
         self, caller: Caller, wanted: JobCreate, job_id: str, key: str | None

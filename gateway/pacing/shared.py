@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.core.clock import Clock
+from gateway.pacing.room import EngineRoom
 
 _CUT: Final = 0.85
 _SPARE: Final = 0.9
@@ -45,7 +46,7 @@ class SharedEngine:
     ``busy`` says whether somebody waits for the target now. The cap on rows in flight doubles until
     the first miss, then grows by a tenth a flight while it is used up and the gaps leave room. Two
     means of gaps above the target in a row take 15 % off it; then one flight passes, since rows in
-    flight cannot be taken back.
+    flight cannot be taken back. ``room`` is what the engine itself has room for.
     """
 
     def __init__(self, caps: Caps, busy: Callable[[], bool], clock: Clock) -> None:
@@ -58,10 +59,11 @@ class SharedEngine:
         self._misses = 0
         self._found = False
         self._used_up = False
+        self.room = EngineRoom()
 
     def window(self) -> int:
         """Rows that may be in flight now."""
-        return int(self._rows)
+        return max(1, int(min(self._rows, self.room.rows)))
 
     def prefill(self) -> int:
         """Rows that may be without a first token now."""
@@ -69,7 +71,7 @@ class SharedEngine:
 
     def places(self, running: int, prefilling: int, tokens: int = 0) -> int:
         """How many more rows may start; ``tokens`` is the size of the prompts of ``prefilling``."""
-        free = int(self._rows) - running
+        free = self.window() - running
         if free <= 0:
             self._used_up = True
             return 0
@@ -77,6 +79,10 @@ class SharedEngine:
             return max(0, min(free, self._caps.prefill_busy - prefilling))
         more = int(tokens < self._caps.prefill_tokens)
         return max(0, min(free, max(self._caps.prefill_idle - prefilling, more)))
+
+    def first_token(self, waited: float, tokens: int, running: int) -> None:
+        """A prompt of ``tokens`` waited so many seconds; ``running`` rows are in flight."""
+        self.room.first_token(waited, tokens, running)
 
     def ended(self, seconds: float) -> None:
         """A row was in flight for so long."""

@@ -19,6 +19,9 @@ class Pacer(Protocol):
         about ``tokens`` tokens.
         """
 
+    def first_token(self, waited: float, tokens: int, running: int) -> None:
+        """A prompt of ``tokens`` waited so many seconds; ``running`` rows are in flight."""
+
     def ended(self, seconds: float) -> None:
         """A row was in flight for so long."""
 
@@ -41,6 +44,9 @@ class FixedWindow:
         """The free places of the window; the phase of a row makes no difference."""
         del prefilling, tokens
         return max(0, self._size - running)
+
+    def first_token(self, waited: float, tokens: int, running: int) -> None:
+        """Changes nothing."""
 
     def ended(self, seconds: float) -> None:
         """Changes nothing."""

@@ -7,13 +7,14 @@ from typing import Any
 import orjson
 
 from gateway.core.errors import StreamInterrupted, UpstreamFailed
-from gateway.core.nesting import too_deep
+from gateway.core.nesting import is_deep, too_deep
 from gateway.core.usage import Usage, usage_member
-from gateway.providers.failures import Scrubber, stream_failure
+from gateway.providers.failures import TOO_DEEP, Scrubber, stream_failure
 from gateway.providers.sse import DONE, parse_event
 
 _JOINED_TEXTS = frozenset({"content", "refusal", "reasoning", "reasoning_content", "arguments"})
 _LISTS = {"/v1/embeddings": "data"}
+_MALFORMED = "The target's event stream is malformed."
 _DELTA = (dict, type(None))
 #: What members of other types than the API's come to when they are put together.
 _ODD = (AttributeError, TypeError, ValueError)
@@ -86,13 +87,21 @@ def plain_answer(data: bytes, endpoint: str, target: str, scrub: Scrubber) -> di
     except orjson.JSONDecodeError:
         value = None
     if not isinstance(value, dict) or too_deep(data, value):
-        raise UpstreamFailed("The target's answer is not a JSON object.", target=target)
+        raise no_answer(data, "The target's answer is not a JSON object.", target)
     if error := error_in(value):
         raise stream_failure(target, error, scrub)
     items = value.get(_LISTS.get(endpoint, "choices"))
     if not isinstance(items, list) or not all(isinstance(i, dict) for i in items):
         raise UpstreamFailed("The target's answer has no choices or data.", target=target)
     return value
+
+
+def no_answer(data: bytes, message: str, target: str) -> UpstreamFailed:
+    """The fault of an answer, or an event of one, that cannot be used."""
+    if is_deep(data):
+        deep = "The target's answer is nested too deeply."
+        return UpstreamFailed(deep, target=target, code=TOO_DEEP)
+    return UpstreamFailed(message, target=target)
 
 
 def choices_of(chunk: Any) -> list[dict[str, Any]]:
@@ -138,14 +147,14 @@ def _chunk(data: bytes, target: str) -> dict[str, Any]:
     try:
         chunk = parse_event(data)
     except ValueError:
-        chunk = None
+        raise no_answer(data, _MALFORMED, target) from None
     if not isinstance(chunk, dict):
         raise _malformed(target)
     return chunk
 
 
 def _malformed(target: str) -> UpstreamFailed:
-    return UpstreamFailed("The target's event stream is malformed.", target=target)
+    return UpstreamFailed(_MALFORMED, target=target)
 
 
 class _Answer:

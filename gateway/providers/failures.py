@@ -31,6 +31,8 @@ from gateway.schemas.errors import error_body
 
 QUOTA = "insufficient_quota"
 STREAM_FAILED = "upstream_stream_failed"
+#: An answer that cannot be passed on, and would be the same if it was asked for again.
+TOO_DEEP = "answer_too_deep"
 _CREDENTIAL = frozenset({401, 402, 403})
 #: 498 is Groq's for a full flex tier, 529 Anthropic's for an overloaded service.
 _THROTTLED = frozenset({429, 498, 503, 529})

@@ -5,7 +5,8 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.support.batch_plane import BatchPlane, job_body
+from gateway.store.keys import shard_of
+from tests.support.batch_plane import HOUR, BatchPlane, job_body
 from tests.support.contract import checked
 
 
@@ -78,7 +79,7 @@ async def test_cancel_after_the_end(plane: BatchPlane) -> None:
 
 
 async def test_delete(plane: BatchPlane) -> None:
-    """Only after the end; then it is gone, with its result."""
+    """Only after the end; then it is gone, with its result and its key in the queue, and billed."""
     job_id = (await plane.job())["id"]
     assert (await plane.a.delete(f"/v1/jobs/{job_id}")).json()["error"]["code"] == (
         "job_not_finished"
@@ -90,6 +91,19 @@ async def test_delete(plane: BatchPlane) -> None:
     for path in ("", "/result"):
         assert (await plane.a.get(f"/v1/jobs/{job_id}{path}")).status_code == 404
     assert (await plane.a.get("/v1/jobs")).json()["data"] == []
+    keys = await plane.store.execute_command("KEYS", "*")
+    assert not [key for key in keys if job_id.encode() in key]
+    meter = await plane.queue.meter(shard_of("m"), "a", [HOUR])
+    assert meter["m"]["requests"] == 1
+
+
+async def test_delete_before_the_segment_is_finished(plane: BatchPlane) -> None:
+    """A job that was cancelled may be deleted at once: its segment ends by itself."""
+    job_id = (await plane.job())["id"]
+    assert await plane.run(9, commit=False) == 1
+    assert (await plane.a.post(f"/v1/jobs/{job_id}/cancel")).status_code == 200
+    assert (await plane.a.delete(f"/v1/jobs/{job_id}")).json()["deleted"] is True
+    assert (await plane.a.get(f"/v1/jobs/{job_id}")).status_code == 404
 
 
 async def test_list_over_three_pages(plane: BatchPlane) -> None:

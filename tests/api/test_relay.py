@@ -82,9 +82,14 @@ def test_error_events_are_raised() -> None:
     assert relay().take(fine, 1.0) is fine
 
 
-@pytest.mark.parametrize("data", [b"data: nonsense\n\n", b"data: [1]\n\n", b'data: {"error"}\n\n'])
+_DEEP = b'data: {"choices":[],"x":' + b"[" * 300 + b"]" * 300 + b"}\n\n"
+
+
+@pytest.mark.parametrize(
+    "data", [b"data: nonsense\n\n", b"data: [1]\n\n", b'data: {"error"}\n\n', _DEEP]
+)
 def test_malformed_events(data: bytes) -> None:
-    """What is no JSON object never reaches a client."""
+    """What is no JSON object, or one that clients cannot read, never reaches one."""
     with pytest.raises(UpstreamFailed):
         relay().take(data, 1.0)
 

@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from gateway.core.nesting import MOST_LEVELS, is_depth_fault, too_deep
+from gateway.core.nesting import MOST_LEVELS, is_deep, is_depth_fault, too_deep
 
 
 def _nested(levels: int) -> bytes:
@@ -22,6 +22,15 @@ def test_many_brackets_are_not_deep() -> None:
     """A wide text is no deep one."""
     text = orjson.dumps([{"role": "user"}] * 5000)
     assert not too_deep(text, orjson.loads(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "deep"),
+    [(_nested(10), False), (_nested(300), True), (_nested(2000), True), (b"{", False)],
+)
+def test_a_text_that_is_deep(text: bytes, deep: bool) -> None:
+    """Whether it could be read; a text that is no JSON is not deep."""
+    assert is_deep(text) is deep
 
 
 def test_what_cannot_even_be_read() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from gateway.core.errors import UpstreamFailed
 from gateway.core.usage import Usage
+from gateway.providers.failures import TOO_DEEP
 from gateway.store.client import StoreClient
 from tests.support.rig import JOB, Rig
 
@@ -30,3 +31,22 @@ async def test_each_attempt_is_recorded_with_its_job(tmp_path: Path, store: Stor
     assert {record["lane"] for record in records} == {"batch"}
     assert {record["job"] for record in records} == {JOB}
     assert records[1]["completion"] == 7
+
+
+async def test_an_answer_that_cannot_be_used_is_asked_for_twice(
+    tmp_path: Path, store: StoreClient
+) -> None:
+    """What the target would answer again and again is no reason to use up every try."""
+
+    async def play(number: int) -> Usage:
+        if number == 0:
+            raise UpstreamFailed("nested too deeply", target="up", code=TOO_DEEP)
+        return Usage(5, 7)
+
+    rig = Rig(tmp_path, store, play)
+    await rig.add(2)
+    async with rig.running():
+        view = await rig.until_done(2)
+    assert (view.ok, view.bad) == (1, 1)
+    assert sorted(rig.target.calls) == [0, 0, 1]
+    assert rig.gate.healthy

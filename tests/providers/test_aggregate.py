@@ -7,9 +7,9 @@ import orjson
 import pytest
 
 from gateway.core.errors import StreamInterrupted, UpstreamFailed, UpstreamThrottled
-from gateway.providers.aggregate import Aggregated, aggregate, error_in, has_content
+from gateway.providers.aggregate import Aggregated, aggregate, error_in, has_content, no_answer
 from gateway.providers.aggregate import plain_answer as checked
-from gateway.providers.failures import Scrubber
+from gateway.providers.failures import TOO_DEEP, Scrubber
 from tests.support.answers import Shape, plain_answer, stream_events
 from tests.support.scripts import chat_chunk, usage_chunk
 
@@ -24,6 +24,23 @@ async def together(*chunks: Any, done: bool = True) -> Aggregated:
             yield b"[DONE]"
 
     return await aggregate(source(), "t", Scrubber(()))
+
+
+@pytest.mark.parametrize("levels", [300, 2000])
+async def test_an_event_nested_too_deeply_is_told_apart(levels: int) -> None:
+    """Other than a broken one, it is what the same question gets again."""
+
+    async def events(data: bytes) -> AsyncIterator[bytes]:
+        yield data
+
+    deep = b'{"choices":' + b"[" * levels + b"]" * levels + b"}"
+    with pytest.raises(UpstreamFailed) as told:
+        await aggregate(events(deep), "up", Scrubber(()))
+    with pytest.raises(UpstreamFailed) as caught:
+        await aggregate(events(deep[:90]), "up", Scrubber(()))
+    assert (told.value.code, caught.value.code) == (TOO_DEEP, "upstream_failed")
+    assert no_answer(deep, "x", "up").code == TOO_DEEP
+    assert no_answer(b"<html>", "x", "up").code == "upstream_failed"
 
 
 @pytest.mark.parametrize("chat", [True, False])

@@ -7,9 +7,14 @@ from dataclasses import dataclass, field
 import orjson
 import pytest
 
-from gateway.core.errors import ModelNotFound, UpstreamFailed, UpstreamThrottled
+from gateway.core.errors import (
+    ModelNotFound,
+    UpstreamFailed,
+    UpstreamThrottled,
+)
 from gateway.core.rates import Quota, Rates
 from gateway.policy.model import Policy
+from gateway.providers.failures import TOO_DEEP
 from gateway.providers.registry import Registry
 from gateway.routing.offline import RowCaller
 from gateway.routing.router import Router
@@ -96,6 +101,15 @@ async def test_plain_answer_to_a_stream(caller: RowCaller, upstream: ScriptedUps
     upstream.enqueue(raw(b"<html>"))
     with pytest.raises(UpstreamFailed):
         await caller.call("m", "/v1/chat/completions", CHAT, "r", ONE)
+
+
+async def test_an_answer_nested_too_deeply(caller: RowCaller, upstream: ScriptedUpstream) -> None:
+    """It is known for what it is: no fault that passes."""
+    body = b'{"choices":' + b"[" * 300 + b"]" * 300 + b"}"
+    upstream.enqueue(raw(body))
+    with pytest.raises(UpstreamFailed) as caught:
+        await caller.call("m", "/v1/chat/completions", CHAT, "r", ONE)
+    assert caught.value.code == TOO_DEEP
 
 
 async def test_one_attempt_at_the_named_target(
