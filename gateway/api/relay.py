@@ -159,7 +159,7 @@ class EventRelay:
 
     def _shown(self, data: bytes, chunk: dict[str, Any], choices: list[dict[str, Any]]) -> bytes:
         if self._early or any(map(_lacks_delta, choices)):
-            data = self._mended(data, chunk, choices)
+            data = self._mended(chunk, choices)
         return data if self._tier is None else self._with_tier(data, chunk)
 
     def _refuse_error(self, chunk: dict[str, Any]) -> None:
@@ -173,7 +173,7 @@ class EventRelay:
             return True
         return not self._request.wants_usage and isinstance(chunk.get("usage"), dict)
 
-    def _mended(self, data: bytes, chunk: dict[str, Any], choices: list[dict[str, Any]]) -> bytes:
+    def _mended(self, chunk: dict[str, Any], choices: list[dict[str, Any]]) -> bytes:
         """A chunk as OpenAI's API has it: with a delta, and what was kept back goes along."""
         if choices:
             chunk.update(self._early)
