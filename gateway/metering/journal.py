@@ -1,9 +1,9 @@
 """The journal of a process: intents and records as JSON lines in files of bounded size.
 
-Lines are made and handed to the operating system at most ``flush_seconds`` after the call
-(sooner when many are waiting); nothing waits for the disk. The intent of a call that ended before
-that is left out, for its record says all. So a killed process loses at most the
-lines of its last ``flush_seconds``, a machine that loses power what its system had not written.
+Lines are handed to the operating system at most ``flush_seconds`` after the call (sooner when many
+are waiting) and stand in a window of shared memory until then; nothing waits for the disk. The
+intent of a call that ended before that is left out, for its record says all. So a killed process
+loses no line, a machine that loses power what its system had not written.
 
 A file is locked while its process writes it. A file that another can lock is therefore finished:
 ended properly (its last line is ``{"end": …}``, or there is a next file), or left by a process
@@ -29,6 +29,7 @@ import orjson
 from gateway.core.ids import new_id
 from gateway.core.usage import MOST_TOKENS
 from gateway.metering.record import CallIntent, CallRecord, intent_to_json
+from gateway.metering.window import Window, window_of
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +59,8 @@ class Journal:
         self._rotate_bytes = rotate_bytes
         self._id = new_id("journal", 16)
         self._open: dict[str, CallIntent] = {}
-        self._waiting: list[CallIntent | CallRecord] = []
+        self._waiting: list[tuple[CallIntent | CallRecord, bytes]] = []
+        self._window: Window | None = None
         self._unwritten = b""
         self._timer: asyncio.TimerHandle | None = None
         self._failing = False
@@ -112,13 +114,17 @@ class Journal:
         if self._handle >= 0:
             os.close(self._handle)
         self._handle = -1
+        if self._window is not None and not self._failing:
+            self._window.close()
 
     def _append(self, item: CallIntent | CallRecord) -> None:
         if len(self._waiting) >= _MOST_WAITING or self._closed:
             self._lose("the journal cannot be written")
             return
-        self._waiting.append(item)
-        if len(self._waiting) >= _FLUSH_CALLS and not self._failing:
+        line = self._made(item)
+        self._waiting.append((item, line))
+        full = self._window is not None and not self._window.put(line)
+        if (full or len(self._waiting) >= _FLUSH_CALLS) and not self._failing:
             self.flush()
         elif self._timer is None:
             self._later()
@@ -135,8 +141,12 @@ class Journal:
         if self._failing and not self._drain():
             return False
         waiting, self._waiting = self._waiting, []
-        self._unwritten += b"".join(self._lines(waiting)) + last
-        return self._drain()
+        self._unwritten += b"".join(self._needed(waiting)) + last
+        if not self._drain():
+            return False
+        if self._window is not None:
+            self._window.clear()
+        return True
 
     def _drain(self) -> bool:
         text, sent = self._unwritten, 0
@@ -156,14 +166,20 @@ class Journal:
             log.error("the journal waits, it cannot be written: %s", error.strerror)
         self._failing = True
 
-    def _lines(self, items: Iterable[CallIntent | CallRecord]) -> Iterator[bytes]:
-        for item in items:
+    def _needed(self, waiting: Iterable[tuple[CallIntent | CallRecord, bytes]]) -> Iterator[bytes]:
+        """Without the intents of calls that have ended."""
+        for item, line in waiting:
             if isinstance(item, CallRecord) or item.id in self._open:
-                try:
-                    yield _line(item)
-                except Exception:
-                    log.exception("a line of the journal cannot be made")
-                    self._lose("it has no line")
+                yield line
+
+    def _made(self, item: CallIntent | CallRecord) -> bytes:
+        try:
+            return _line(item)
+        except Exception:
+            log.exception("a line of the journal cannot be made")
+            if isinstance(item, CallRecord):
+                self._lose("it has no line")
+            return b""
 
     def _lose(self, reason: str) -> None:
         self._lost += 1
@@ -206,7 +222,7 @@ class Journal:
         path = self._folder / file_name(self._id, number)
         fresh = path.with_name(f"{path.name}.new")
         head = orjson.dumps({"journal": self._id, "pid": os.getpid(), "version": 1}) + b"\n"
-        text = head + b"".join(self._lines(self._open.values()))
+        text = head + b"".join(map(self._made, self._open.values()))
         handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -217,6 +233,9 @@ class Journal:
             raise
         self._handle, self._path, self._number = handle, path, number
         self._written = len(text)
+        if self._window is None:
+            with contextlib.suppress(OSError):  # then a kill may cost the last lines
+                self._window = Window(window_of(self._folder, self._id))
 
 
 def file_name(journal: str, number: int) -> str:

@@ -4,7 +4,7 @@ import contextlib
 import fcntl
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,14 @@ from gateway.metering.record import (
     CallStatus,
     intent_from_json,
 )
+from gateway.metering.window import SUFFIX as WINDOW
+from gateway.metering.window import left_in, window_of
 
 log = logging.getLogger(__name__)
 
 SHIPPED = "shipped"
 _NOTHING_SENT = 0
+_END = orjson.dumps({"end": None}) + b"\n"
 _TAIL_BYTES = 64
 _DAY_SECONDS = 86400.0
 
@@ -80,14 +83,16 @@ def complete(path: Path) -> int:
     """
     if _ended(path) or _has_next(path):
         return path.stat().st_size
-    still_open, torn = _open_calls(path)
+    window = window_of(path.parent, path.name.partition(".")[0])
     last_sign = path.stat().st_mtime
+    last_lines, still_open, torn = _left_open(path, left_in(window))
     records = [_interrupted(intent, last_sign) for intent in still_open]
     text = b"".join(orjson.dumps(r.to_json()) + b"\n" for r in records)
     with path.open("ab") as file:
-        file.write((b"\n" if torn else b"") + text + orjson.dumps({"end": None}) + b"\n")
+        file.write((b"\n" if torn else b"") + last_lines + text + _END)
         file.flush()
         os.fsync(file.fileno())
+    window.unlink(missing_ok=True)
     if records:
         log.warning("%d calls of a process that died are recorded as interrupted", len(records))
     return path.stat().st_size
@@ -125,7 +130,9 @@ def sweep(folder: Path, now: float, days: float) -> int:
     limit = now - days * _DAY_SECONDS
     old = [path for path in _shipped(folder) if path.stat().st_mtime < limit]
     unnamed = [p for p in folder.glob("*.new") if p.stat().st_mtime < now - _DAY_SECONDS]
-    for path in [*old, *unnamed]:
+    windows = folder.glob(f"*{WINDOW}")
+    shipped = [w for w in windows if not any(folder.glob(f"{w.stem}.*{SUFFIX}"))]
+    for path in [*old, *unnamed, *shipped]:
         path.unlink(missing_ok=True)
     return len(old)
 
@@ -139,17 +146,30 @@ def read_records(folder: Path) -> Iterator[CallRecord]:
                     yield CallRecord.from_json(line)
 
 
-def _open_calls(path: Path) -> tuple[list[CallIntent], bool]:
-    """Open calls, and whether the last line is torn."""
+def _left_open(path: Path, window: bytes) -> tuple[bytes, list[CallIntent], bool]:
+    """Lines of the window that the file lacks, open calls of both, and if the last line is torn."""
     size = path.stat().st_size
     found: dict[str, CallIntent] = {}
+    closed: set[str] = set()
+    missing: list[bytes] = []
     whole = 0
     for whole, line in lines_from(path, 0, size):  # noqa: B007 - the last offset is wanted
-        if "open" in line:
-            found[line["open"]] = intent_from_json(line)
-        elif "close" in line:
-            found.pop(line["close"], None)
-    return list(found.values()), whole < size
+        _follow(line, found, closed)
+    for text in window.splitlines(keepends=True):
+        line = orjson.loads(text)
+        call = line.get("close") or line["open"]
+        if call not in closed and ("close" in line or call not in found):
+            missing.append(text)
+            _follow(line, found, closed)
+    return b"".join(missing), list(found.values()), whole < size
+
+
+def _follow(line: Mapping[str, Any], found: dict[str, CallIntent], closed: set[str]) -> None:
+    if "open" in line:
+        found[line["open"]] = intent_from_json(line)
+    elif "close" in line:
+        found.pop(line["close"], None)
+        closed.add(line["close"])
 
 
 def _ended(path: Path) -> bool:
