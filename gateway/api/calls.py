@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gateway.api.deferred import Deferred
-from gateway.api.errors import RawHeaders
+from gateway.api.errors import RawHeaders, stream_event
+from gateway.api.relay import EventRelay
+from gateway.api.relaying import Relay
 from gateway.core.clock import Clock
 from gateway.core.errors import ClientGone, UpstreamError
 from gateway.core.lanes import Lane
@@ -161,6 +163,15 @@ class Call:
             self.failed(route, error)
             raise
         return Held(reply, slot)
+
+    def relay(self, route: Route) -> Relay:
+        """What passes the stream of ``route`` on to the client."""
+        scrub = self.parts.registry.scrubber(route.target)
+        return EventRelay(route.target, self.request, scrub, self.started, self.tier)
+
+    def error_event(self, error: BaseException) -> bytes:
+        """The event that ends a stream whose head has gone out."""
+        return stream_event(error)
 
     def _upstream(self, route: Route) -> UpstreamCall:
         request = self.request

@@ -1,7 +1,7 @@
 """The endpoints that run a model: read, check, classify, admit, route, answer, record."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from starlette.types import Receive, Scope, Send
 
@@ -21,7 +21,9 @@ from gateway.schemas.requests import ModelRequest
 
 #: Bytes. Reading and checking so much takes up to 3 ms (many short messages), 5 MB 280 ms, and a
 #: thread costs 0.1 ms: above it the streams of others are not held up.
-_LARGE = 128 * 1024
+LARGE = 128 * 1024
+#: Answers a call that is not streamed.
+Plain = Callable[[Call, Send], Awaitable[None]]
 
 
 class Inference:
@@ -44,30 +46,31 @@ class Inference:
         try:
             request = await self._read(await read_body(scope, receive, self._limit))
         except ClientError:
-            scope[EXTRA_HEADERS] = self._class_without_body(scope)
+            scope[EXTRA_HEADERS] = class_without_body(self._parts, self.path, scope)
             raise
         deferred = self._parts.deferred
         if deferred is not None and prefers_async(scope["headers"]):
             await deferred.accept(self.path, request, scope, receive, send)
             return
         call = Call(self._parts, scope[CALLER], self.path, request, scope[REQUEST_ID])
-        await _serve(call, scope, receive, send)
+        await serve(call, scope, receive, send)
 
     async def _read(self, body: bytes) -> ModelRequest:
-        if len(body) <= _LARGE:
+        if len(body) <= LARGE:
             return self._parse(body)
         return await asyncio.to_thread(self._parse, body)
 
-    def _class_without_body(self, scope: Scope) -> RawHeaders:
-        """The class of a call whose body tells nothing."""
-        caller = scope[CALLER]
-        facts = CallFacts(
-            self.path, "", dict(scope["headers"]), {}, 1, caller.key_id, caller.tenant
-        )
-        return class_headers(self._parts.classifier.classify(facts, caller.ceiling))
+
+def class_without_body(parts: CallParts, path: str, scope: Scope) -> RawHeaders:
+    """The class of a call whose body tells nothing."""
+    caller = scope[CALLER]
+    facts = CallFacts(path, "", dict(scope["headers"]), {}, 1, caller.key_id, caller.tenant)
+    return class_headers(parts.classifier.classify(facts, caller.ceiling))
 
 
-async def _serve(call: Call, scope: Scope, receive: Receive, send: Send) -> None:
+async def serve(
+    call: Call, scope: Scope, receive: Receive, send: Send, plain: Plain = answer_plain
+) -> None:
     """Answer ``call``, watching for the client's leaving; its record is settled in every case.
 
     Settling never waits, so a cancellation cannot come between.
@@ -78,7 +81,7 @@ async def _serve(call: Call, scope: Scope, receive: Receive, send: Send) -> None
         if call.request.stream:
             await answer_stream(call, send)
         else:
-            await answer_plain(call, send)
+            await plain(call, send)
     except asyncio.CancelledError:
         error: HeadwayError = ClientGone("The caller closed the connection.")
         status = CallStatus.CANCELLED

@@ -11,8 +11,8 @@ from functools import partial
 from starlette.types import Send
 
 from gateway.api.calls import Call, Held
-from gateway.api.errors import stream_event
-from gateway.api.relay import HEARTBEAT, EventRelay
+from gateway.api.relay import HEARTBEAT
+from gateway.api.relaying import Relay
 from gateway.core.errors import (
     Draining,
     HeadwayError,
@@ -110,20 +110,14 @@ class _Begun:
     """A stream that this call is bound to, and the events read so far."""
 
     held: Held
-    relay: EventRelay
+    relay: Relay
     shown: bytes
 
 
 async def _begin(call: Call, route: Route, last: bool) -> _Begun:
     """One attempt up to its first content; on the last route up to its first event."""
     held = await call.send(route)
-    relay = EventRelay(
-        route.target,
-        call.request,
-        call.parts.registry.scrubber(route.target),
-        call.started,
-        call.tier,
-    )
+    relay = call.relay(route)
     now = call.parts.clock.monotonic
     try:
         shown = await relay.first(held.reply, now, content=not last)
@@ -173,7 +167,7 @@ async def _follow(client: ClientStream, begun: _Begun, now: Callable[[], float])
 async def _fail(call: Call, client: ClientStream, error: HeadwayError, before: bytes = b"") -> None:
     call.settle(CallStatus.FAILED, 200)
     call.answered()
-    await client.write(before + stream_event(error), more=False)
+    await client.write(before + call.error_event(error), more=False)
 
 
 async def _cut_off(call: Call, client: ClientStream) -> None:
@@ -181,10 +175,10 @@ async def _cut_off(call: Call, client: ClientStream) -> None:
     call.settle(CallStatus.INTERRUPTED, 200)
     call.answered()
     client.close()
-    await client.write(stream_event(Draining("The gateway is shutting down.")), more=False)
+    await client.write(call.error_event(Draining("The gateway is shutting down.")), more=False)
 
 
-def _note(call: Call, relay: EventRelay) -> None:
+def _note(call: Call, relay: Relay) -> None:
     call.usage, call.timing = relay.usage, relay.timing
 
 

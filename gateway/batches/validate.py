@@ -14,6 +14,7 @@ _CONTENT = {
     "/v1/chat/completions": "messages",
     "/v1/completions": "prompt",
     "/v1/embeddings": "input",
+    "/v1/responses": "input",
 }
 
 

@@ -38,6 +38,7 @@ from gateway.dispatch.settle import Settler
 from gateway.dispatch.webhooks import Patience, Webhooks
 from gateway.jobs.finish import JobFinisher, Tell
 from gateway.jobs.put_back import JobKeeper
+from gateway.jobs.response_sweep import ResponseSweeper
 from gateway.metering.journal import Journal
 from gateway.metering.ledger import JournalLedger
 from gateway.metering.shipper import Shipper
@@ -59,6 +60,7 @@ from gateway.store.jobs import LISTING, JobStore
 from gateway.store.load import LoadChannel
 from gateway.store.parts import PartFiles
 from gateway.store.queue import QueueClient, RetryRule
+from gateway.store.responses import ResponseStore
 from gateway.store.usage import UsageTotals
 from gateway.telemetry.logs import set_up_logs
 
@@ -141,7 +143,7 @@ class _Process:
         listener = LoadListener(LoadChannel(redis), load)
         self.others: tuple[Runs, ...] = (reaper, self._shipper, listener)
         self.others += _batch_loops(policy, redis, blobs, limits, clock)
-        self.others += (_expiry(settings, redis, blobs, clock),)
+        self.others += (_expiry(settings, redis, blobs, clock), _sweeper(settings, blobs, clock))
         finisher = Finisher(limits.worker, limits.ttl_ms)
         webhooks = _webhooks(settings, policy, redis, blobs, clock)
         tell = webhooks.tell if any(t.webhooks for t in policy.tenants.values()) else None
@@ -182,6 +184,11 @@ def _expiry(settings: Settings, redis: StoreClient, blobs: LocalBlobs, clock: Cl
     )
     batches = BatchStore(JobCommands(redis), blobs)
     return Expiry(FileStore(blobs, clock), blobs, batches, clock, ages)
+
+
+def _sweeper(settings: Settings, blobs: LocalBlobs, clock: Clock) -> ResponseSweeper:
+    store = ResponseStore(blobs, clock, settings.response_days * _DAY_SECONDS)
+    return ResponseSweeper(store, settings.sweep_seconds)
 
 
 def _ending_loops(

@@ -14,6 +14,7 @@ from gateway.api.files import file_routes
 from gateway.api.health import Probe
 from gateway.api.jobs import job_routes
 from gateway.api.metrics import metrics_route
+from gateway.api.responses import response_routes
 from gateway.api.results import results_route
 from gateway.batches.loops import keep_doing
 from gateway.batches.results import ResultReader, Waiting
@@ -27,6 +28,7 @@ from gateway.core.ids import new_id
 from gateway.core.lanes import Lane
 from gateway.core.load import TargetLoad
 from gateway.core.settings import Settings
+from gateway.jobs.responses import ResponseService
 from gateway.jobs.service import JobService
 from gateway.metering.journal import Journal
 from gateway.metering.ledger import JournalLedger
@@ -45,11 +47,13 @@ from gateway.store.job_commands import JobCommands
 from gateway.store.jobs import LISTING, JobStore
 from gateway.store.load import LoadChannel, LoadWord
 from gateway.store.queue import QueueClient
+from gateway.store.responses import ResponseStore
 from gateway.store.room import DiskRoom
 from gateway.store.usage import UsageTotals
 from gateway.telemetry.metrics import Labels, Metrics
 from gateway.tenancy.keys import KeyRing
 
+_DAY_SECONDS = 86_400.0
 Close = Callable[[], Awaitable[object]]
 
 
@@ -104,7 +108,7 @@ async def build_gateway(
         StreamTimes(head_hold=policy.head_hold),
         Deferred(jobs),
     )
-    routes = (metrics_route(observers.page), *job_routes(jobs, clock, settings.max_body_bytes))
+    routes = (metrics_route(observers.page), *_job_routes(settings, jobs, calls))
     app = _application(settings, redis, KeyRing.from_policy(policy, key), calls, watch, routes)
     beside = (shipper.run(), watch.run(), _tell_load(redis, admission, observers))
     loops = [asyncio.create_task(loop) for loop in (*beside, *observers.loops())]
@@ -165,6 +169,15 @@ def _jobs(
     blobs = LocalBlobs(settings.data_dir)
     store = JobStore(JobCommands(redis, LISTING), blobs, _room(settings, clock))
     return JobService(store, QueueClient(redis), router, policy.quota, clock)
+
+
+def _job_routes(settings: Settings, jobs: JobService, calls: CallParts) -> list[Route]:
+    """Of jobs, and of responses, which jobs make in the background."""
+    clock, limit = calls.clock, settings.max_body_bytes
+    seconds = settings.response_days * _DAY_SECONDS
+    store = ResponseStore(LocalBlobs(settings.data_dir), clock, seconds, _room(settings, clock))
+    responses = ResponseService(store, jobs, clock)
+    return [*job_routes(jobs, clock, limit), *response_routes(responses, calls, limit)]
 
 
 def _room(settings: Settings, clock: Clock) -> DiskRoom:

@@ -124,6 +124,9 @@ class Settings(BaseSettings):
         gt=0,
         description="how long an ended batch is kept, at least; never shorter than its files",
     )
+    response_days: float = Field(
+        default=30.0, gt=0, le=60, description="how long stored responses are kept"
+    )
     orphan_seconds: float = Field(
         default=86_400.0, gt=0, description="age at which files without a record are removed"
     )

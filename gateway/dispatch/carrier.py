@@ -7,6 +7,7 @@ from typing import Any
 from gateway.core.ids import new_id
 from gateway.dispatch.carriage import Carriage, Means, Spare
 from gateway.dispatch.held import HeldRow
+from gateway.responses.forms import RESPONSES
 from gateway.routing.plan import Route
 from gateway.store.carries import Carry
 
@@ -41,7 +42,12 @@ class Carrier:
         return max(0, self._rules.rows * self._rules.batches - held)
 
     def takes(self, row: HeldRow) -> bool:
-        """Whether the row has the time: never failed before, and far from its deadline."""
+        """Whether the row has the time: never failed before, and far from its deadline.
+
+        A row whose endpoint the provider does not have is none of these.
+        """
+        if row.run.endpoint == RESPONSES and not self._route_of(row.run.model).responses:
+            return False
         fresh = not row.row.error_tries and not row.row.crash_tries
         return fresh and row.run.deadline_ms / 1000 - self._clock.now() >= self._rules.slack
 

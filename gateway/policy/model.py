@@ -84,6 +84,7 @@ class TargetPolicy(PolicyModel):
     mapping from the public name to the name the target knows. Of several ``api_keys`` batch rows
     use the next one when a key is refused or throttled; other calls use the first.
     ``kind: azure`` sends the key as Azure wants it; the names it knows are deployments.
+    ``responses`` says that the target has the Responses API; for others it is translated.
     """
 
     kind: Literal["openai", "vllm", "sglang", "azure", "local"] = "openai"
@@ -100,6 +101,7 @@ class TargetPolicy(PolicyModel):
     headers: dict[str, SecretStr] = Field(default_factory=dict)
     priority: bool | None = None
     stream_usage: bool = True
+    responses: bool = False
     worker: WorkerPolicy = WorkerPolicy()
 
     @model_validator(mode="before")

@@ -13,7 +13,7 @@ from gateway.providers.failures import TOO_DEEP, Scrubber, stream_failure
 from gateway.providers.sse import DONE, parse_event
 
 _JOINED_TEXTS = frozenset({"content", "refusal", "reasoning", "reasoning_content", "arguments"})
-_LISTS = {"/v1/embeddings": "data"}
+_LISTS = {"/v1/embeddings": "data", "/v1/responses": "output"}
 _MALFORMED = "The target's event stream is malformed."
 _DELTA = (dict, type(None))
 #: What members of other types than the API's come to when they are put together.

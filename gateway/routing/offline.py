@@ -1,10 +1,11 @@
 """One attempt for one batch row. The dispatcher chooses the target and does the retries."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import orjson
 
+from gateway.core.errors import UpstreamFailed
 from gateway.core.lanes import Lane
 from gateway.core.rates import Rates
 from gateway.core.targets import UpstreamCall
@@ -12,6 +13,9 @@ from gateway.core.usage import Usage
 from gateway.providers.aggregate import aggregate, plain_answer
 from gateway.providers.registry import Registry
 from gateway.providers.sse import events
+from gateway.responses.builder import ODD, whole_response
+from gateway.responses.forms import CHAT, RESPONSES, chat_form, native_form, row_items
+from gateway.responses.shape import new_response
 from gateway.routing.outgoing import outgoing_body
 from gateway.routing.plan import Route
 from gateway.routing.router import Router
@@ -69,8 +73,19 @@ class RowCaller:
         ``body`` is the row's JSON object. Raises ModelNotFound and UpstreamError. Cancelling
         closes the connection.
         """
-        members: dict[str, Any] = orjson.loads(body)
+        asked: dict[str, Any] = orjson.loads(body)
         route = self._route(model, at.target)
+        if endpoint == RESPONSES and not route.responses:
+            translated = chat_form(asked, row_items(asked), stream=False)
+            answer = await self._call(route, CHAT, translated, request_id, at)
+            return replace(answer, body=_response(asked, answer, request_id))
+        if endpoint == RESPONSES:
+            asked = native_form(asked, row_items(asked), stream=False)
+        return await self._call(route, endpoint, asked, request_id, at)
+
+    async def _call(
+        self, route: Route, endpoint: str, members: dict[str, Any], request_id: str, at: RowPlace
+    ) -> RowAnswer:
         stream = endpoint in _STREAMED
         call = UpstreamCall(
             endpoint.removeprefix(PREFIX),
@@ -103,6 +118,18 @@ class RowCaller:
         if route is None:
             route = self._routes[model, target] = self._router.route(target, model)
         return route
+
+
+def _response(asked: dict[str, Any], answer: RowAnswer, request_id: str) -> dict[str, Any]:
+    """The response that a chat answer comes to."""
+    made = int(answer.body.get("created") or 0)
+    response_id = f"resp_{request_id.partition('_')[2]}"
+    begun = new_response(response_id, made, asked, status="in_progress", tier="batch")
+    try:
+        return whole_response(begun, answer.body, made)
+    except ODD:
+        message = "The target's answer is malformed."
+        raise UpstreamFailed(message, target=answer.target) from None
 
 
 def _usage(answer: dict[str, Any]) -> Usage | None:

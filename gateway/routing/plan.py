@@ -11,6 +11,7 @@ class Route:
     """A target and the name it knows the model by. ``kind`` is the target's kind in the policy.
 
     ``asks_usage``: streams are asked for their usage with ``stream_options``.
+    ``responses``: it has the Responses API itself.
     """
 
     target: str
@@ -20,3 +21,4 @@ class Route:
     retry: RetryPolicy
     sends_priority: bool
     asks_usage: bool = True
+    responses: bool = False

@@ -56,4 +56,5 @@ def _route(name: str, target: TargetPolicy, model: str) -> Route:
         target.retry,
         target.sends_priority,
         target.stream_usage,
+        target.responses,
     )

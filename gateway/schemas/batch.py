@@ -12,7 +12,7 @@ from gateway.core.errors import InvalidRequest, InvalidType, MissingParameter
 from gateway.core.usage import Usage
 from gateway.schemas.file import check_expiry
 
-ENDPOINTS = ("/v1/chat/completions", "/v1/completions", "/v1/embeddings")
+ENDPOINTS = ("/v1/responses", "/v1/chat/completions", "/v1/completions", "/v1/embeddings")
 TIMES = (
     "in_progress_at",
     "expires_at",

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -24,11 +24,20 @@ from gateway.schemas.requests import (
     text,
     wrong_type,
 )
+from gateway.schemas.responses import (
+    KEPT_HERE,
+    SOONEST,
+    WINDOWS,
+    ResponseRequest,
+    parse_response_row,
+)
 
+RESPONSES = "/v1/responses"
 PARSERS: Mapping[str, Callable[[bytes], ModelRequest]] = {
     "/v1/chat/completions": parse_chat,
     "/v1/completions": parse_completion,
     "/v1/embeddings": parse_embeddings,
+    RESPONSES: parse_response_row,
 }
 DEFAULT_SECONDS = 86_400.0
 MOST_PRIORITY = 9
@@ -105,6 +114,21 @@ def deferred_call(endpoint: str, request: ModelRequest) -> JobCreate:
     """The job for a call whose sender prefers an asynchronous answer. Raises InvalidRequest."""
     digest = _digest({"endpoint": endpoint, "body": request.members})
     return JobCreate(endpoint, not_streamed(request), digest)
+
+
+def deferred_response(request: ResponseRequest, items: list[dict[str, Any]]) -> JobCreate:
+    """The job that makes a background response; ``items`` are the whole conversation."""
+    members = {k: v for k, v in request.members.items() if k not in KEPT_HERE}
+    members["input"] = items
+    window = request.window or SOONEST
+    return JobCreate(
+        RESPONSES,
+        replace(request.call, members=members, stream=False),
+        _digest({"endpoint": RESPONSES, "body": request.members}),
+        WINDOWS[window],
+        priority=MOST_PRIORITY if window == SOONEST else 0,
+        metadata=request.members.get("metadata"),
+    )
 
 
 def not_streamed(request: ModelRequest) -> ModelRequest:

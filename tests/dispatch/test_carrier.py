@@ -34,6 +34,18 @@ async def test_rows_that_can_wait_are_handed_in(rig: Rig, provider: BatchProvide
     assert await Carries(LocalBlobs(rig.root)).ids() == []
 
 
+async def test_an_endpoint_that_the_provider_does_not_have(
+    rig: Rig, provider: BatchProvider
+) -> None:
+    """Rows that have to be translated run at the targets of the pool."""
+    carrying(rig, provider)
+    await rig.add(5, endpoint="/v1/responses")
+    async with rig.running():
+        view = await rig.until_done(5)
+    assert (view.ok, len(rig.target.calls)) == (5, 5)
+    assert not provider.batches
+
+
 async def test_a_successor_goes_on(
     tmp_path: Path, store: StoreClient, rig: Rig, provider: BatchProvider
 ) -> None:

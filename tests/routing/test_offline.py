@@ -7,18 +7,17 @@ from dataclasses import dataclass, field
 import orjson
 import pytest
 
-from gateway.core.errors import (
-    ModelNotFound,
-    UpstreamFailed,
-    UpstreamThrottled,
-)
+from gateway.core.errors import InvalidRequest, ModelNotFound, UpstreamFailed, UpstreamThrottled
 from gateway.core.rates import Quota, Rates
+from gateway.core.usage import Usage
 from gateway.policy.model import Policy
 from gateway.providers.failures import TOO_DEEP
 from gateway.providers.registry import Registry
 from gateway.routing.offline import RowCaller
 from gateway.routing.router import Router
+from tests.support.contract import checked
 from tests.support.limiter import Limiter
+from tests.support.responses import native_response
 from tests.support.scripts import answer, error, never, raw
 from tests.support.upstream import ScriptedUpstream
 
@@ -148,3 +147,38 @@ async def test_cancel_closes_the_connection(caller: RowCaller, upstream: Scripte
     with pytest.raises(asyncio.CancelledError):
         await task
     await upstream.until(lambda: upstream.requests[0].peer_closed_at, timeout=1)
+
+
+async def test_a_response_of_a_target_without_the_endpoint(
+    caller: RowCaller, upstream: ScriptedUpstream
+) -> None:
+    """It is streamed a chat completion; the row gets the response that this comes to."""
+    body = orjson.dumps({"model": "m", "input": "a b", "metadata": {"k": "v"}})
+    got = await caller.call("m", "/v1/responses", body, "req_1", ONE)
+    sent = upstream.calls()[0]
+    assert (sent.path, sent.json["stream"]) == ("/v1/chat/completions", True)
+    assert checked(got.body, "response")["metadata"] == {"k": "v"}
+    assert got.body["output"][0]["content"][0]["text"].endswith("w15")
+    assert got.usage is not None
+    assert got.usage.completion == 16
+    for odd in ({"choices": [{"message": {"tool_calls": [3]}}]}, {"choices": [{"message": 3}]}):
+        upstream.enqueue(answer(odd))
+        with pytest.raises(UpstreamFailed):
+            await caller.call("m", "/v1/responses", body, "req_2", ONE)
+    hosted = orjson.dumps({"model": "m", "input": "x", "tools": [{"type": "web_search"}]})
+    with pytest.raises(InvalidRequest):
+        await caller.call("m", "/v1/responses", hosted, "req_3", ONE)
+
+
+async def test_a_response_of_a_target_with_the_endpoint(upstream: ScriptedUpstream) -> None:
+    """A plain call that the target keeps nothing of."""
+    target = {"base_url": upstream.url, "models": ["m"], "responses": True}
+    policy = Policy.model_validate({"targets": {"one": target}})
+    registry = Registry.from_policy(policy)
+    upstream.enqueue(answer(native_response("hi")))
+    body = orjson.dumps({"model": "m", "input": "x", "store": True})
+    got = await RowCaller(Router(policy), registry).call("m", "/v1/responses", body, "req_1", ONE)
+    sent = upstream.calls()[0]
+    assert (sent.path, sent.json["store"], sent.json["stream"]) == ("/v1/responses", False, False)
+    assert (got.body, got.usage) == (native_response("hi"), Usage(11, 4, 3))
+    await registry.aclose()

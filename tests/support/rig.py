@@ -112,7 +112,12 @@ class Rig:
         self.reaper = Reaper(self.queue, self.source, self.settler, self.retry, 0.1)
 
     async def add(
-        self, rows: int, window_ms: int = 60_000, *, odd: Mapping[int, str] | None = None
+        self,
+        rows: int,
+        window_ms: int = 60_000,
+        *,
+        odd: Mapping[int, str] | None = None,
+        endpoint: str = "/v1/chat/completions",
     ) -> None:
         """A job of ``rows`` rows whose bodies are their numbers; ``odd`` lines are as given."""
         folder = self.root / "jobs" / JOB
@@ -139,7 +144,7 @@ class Rig:
             window_ms,
             f"jobs/{JOB}/input",
             f"jobs/{JOB}/index-0",
-            "/v1/chat/completions",
+            endpoint,
         )
         assert await self.queue.enqueue(SHARD, spec)
 

@@ -1,0 +1,37 @@
+"""What passes a target's stream on to a client, whatever the API of the two."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from gateway.core.usage import Usage
+from gateway.metering.record import CallTiming
+from gateway.providers.base import Reply
+
+
+class Relay(Protocol):
+    """Takes pieces as they come, gives back what the client shall see.
+
+    ``committed`` says that content has come, ``done`` that nothing of the answer is missing,
+    ``unshown`` holds what came in one piece with the event that failed, and before it.
+    """
+
+    committed: bool
+    done: bool
+    unshown: bytes
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens so far."""
+
+    @property
+    def timing(self) -> CallTiming:
+        """Time to the first content and the gaps so far."""
+
+    def take(self, piece: bytes, now: float) -> bytes:
+        """What to pass on of ``piece``. Raises UpstreamError."""
+
+    def end(self, now: float) -> bytes:
+        """The rest when the body has ended. Raises StreamInterrupted when it ended too early."""
+
+    async def first(self, reply: Reply, now: Callable[[], float], *, content: bool) -> bytes:
+        """Read until there is something to show: content, or with ``content`` false any event."""

@@ -1,0 +1,103 @@
+"""A synchronous call of the Responses API: what its targets are asked, and how they are heard."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from gateway.api.calls import PREFIX, Call, CallParts
+from gateway.api.errors import object_of
+from gateway.api.response_relay import ChatRelay, NativeRelay, ResponseRelay
+from gateway.core.errors import InvalidRequest
+from gateway.core.lanes import Lane
+from gateway.core.targets import UpstreamCall
+from gateway.metering.counter import StreamMeter
+from gateway.responses.events import Numbered, encoded, error_event
+from gateway.responses.forms import CHAT, RESPONSES, chat_form, native_form
+from gateway.responses.shape import as_failed, new_response
+from gateway.routing.outgoing import outgoing_body
+from gateway.routing.plan import Route
+from gateway.schemas.responses import ResponseRequest
+from gateway.store.responses import new_response_id
+from gateway.tenancy.keys import Caller
+
+Json = dict[str, Any]
+
+
+class ResponseCall(Call):
+    """``items`` are the whole conversation. ``begun`` is the response before any output.
+
+    Targets without the endpoint get a chat call; those are left out when chat cannot say what is
+    asked.
+    """
+
+    def __init__(
+        self,
+        parts: CallParts,
+        caller: Caller,
+        asked: ResponseRequest,
+        items: Sequence[Json],
+        call_id: str,
+    ) -> None:
+        super().__init__(parts, caller, RESPONSES, asked.call, call_id)
+        self.asked = asked
+        self.begun: Json = {}
+        self._items = items
+        self._chat: Json | None = None
+        self._relay: ResponseRelay | None = None
+
+    def begin(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        """As of every call. Raises InvalidRequest when no target can do what is asked."""
+        super().begin(headers)
+        now = self.parts.clock.now()
+        tier = self.tier or ("flex" if self.decision.lane is Lane.ELASTIC else "default")
+        self.begun = new_response(
+            new_response_id(now), int(now), self.asked.members, status="in_progress", tier=tier
+        )
+        if all(route.responses for route in self.plan):
+            return
+        try:
+            self._chat = chat_form(self.asked.members, self._items, stream=self.request.stream)
+        except InvalidRequest:
+            self.plan = tuple(route for route in self.plan if route.responses)
+            if not self.plan:
+                raise
+
+    @property
+    def streamed(self) -> Json | None:
+        """The response that was streamed to its end."""
+        relay = self._relay
+        return relay.response if relay is not None and relay.done else None
+
+    def relay(self, route: Route) -> ResponseRelay:
+        """What passes the stream of ``route`` on to the client."""
+        scrub = self.parts.registry.scrubber(route.target)
+        meter = StreamMeter(self.request.prompt_bytes, self.started)
+        if route.responses:
+            self._relay = NativeRelay(route.target, scrub, meter, self.begun)
+        else:
+            clock = self.parts.clock
+            self._relay = ChatRelay(route.target, scrub, meter, self.begun, clock)
+        return self._relay
+
+    def error_event(self, error: BaseException) -> bytes:
+        """The event that ends a broken stream: ``response.failed`` if the target called it that."""
+        told = orjson.loads(object_of(error))["error"]
+        relay = self._relay
+        if relay is not None and relay.failed:
+            response = as_failed(relay.response, told["code"] or told["type"], told["message"])
+            return encoded([relay.number("response.failed", response=response)])
+        return encoded([error_event(Numbered() if relay is None else relay.number, told)])
+
+    def _upstream(self, route: Route) -> UpstreamCall:
+        request, lane = self.request, self.decision.lane
+        if route.responses:
+            members = native_form(self.asked.members, self._items, stream=request.stream)
+            body = outgoing_body(members, route, lane, stream=False, tier=self.tier)
+        else:
+            assert self._chat is not None, "such a route is left out of the plan"
+            body = outgoing_body(self._chat, route, lane, stream=request.stream, tier=self.tier)
+        path = (RESPONSES if route.responses else CHAT).removeprefix(PREFIX)
+        return UpstreamCall(
+            path, body, self.id, request.stream, route.timeouts, model=route.served_model
+        )

@@ -1,0 +1,67 @@
+"""The answer of a Responses call that is not streamed."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import orjson
+from starlette.types import Send
+
+from gateway.api.response_call import ResponseCall
+from gateway.core.errors import UpstreamFailed
+from gateway.metering.counter import answer_usage
+from gateway.metering.record import CallStatus
+from gateway.providers.aggregate import plain_answer
+from gateway.responses.builder import ODD, whole_response
+from gateway.responses.forms import CHAT, RESPONSES
+from gateway.responses.shape import owned
+from gateway.routing.fallback import attempt_all
+from gateway.routing.plan import Route
+
+Json = dict[str, Any]
+Keep = Callable[[Json], Awaitable[None]]
+
+
+async def answer_response(call: ResponseCall, keep: Keep, send: Send) -> None:
+    """Get the response, with retries and fallback, keep it, and send it."""
+    response = await attempt_all(call.plan, partial(_attempt, call), call.parts.clock)
+    await keep(response)
+    call.settle(CallStatus.OK, 200)
+    data = orjson.dumps(response)
+    call.answered()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(data)),
+        *call.headers(),
+    ]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": data})
+
+
+async def _attempt(call: ResponseCall, route: Route, last: bool) -> Json:
+    """One attempt, read to its end."""
+    del last
+    held = await call.send(route)
+    try:
+        data = await held.reply.read()
+        endpoint = RESPONSES if route.responses else CHAT
+        scrub = call.parts.registry.scrubber(route.target)
+        answer = plain_answer(data, endpoint, route.target, scrub)
+        response = _response(call, route, answer)
+    except BaseException as error:
+        call.failed(route, error)
+        raise
+    finally:
+        await held.aclose()
+    call.usage = answer_usage(answer, call.request.prompt_bytes)
+    call.succeeded(route, held.reply.status)
+    return response
+
+
+def _response(call: ResponseCall, route: Route, answer: Json) -> Json:
+    if route.responses:
+        return owned(answer, call.begun)
+    try:
+        return whole_response(call.begun, answer, int(call.parts.clock.now()))
+    except ODD:
+        raise UpstreamFailed("The target's answer is malformed.", target=route.target) from None

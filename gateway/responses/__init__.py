@@ -1,0 +1,1 @@
+"""The Responses API in terms of chat completions, and back."""

@@ -1,0 +1,40 @@
+"""A stream of a target that has the endpoint itself: its events with our numbers and our id."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.responses.events import FINAL, Numbered
+from gateway.responses.shape import owned
+
+Json = dict[str, Any]
+
+
+class NativeEvents:
+    """Renames and renumbers. ``response`` is what the last event told of the response.
+
+    Raises ValueError for what is no event of this API.
+    """
+
+    def __init__(self, response: Json, number: Numbered | None = None) -> None:
+        self.response = response
+        self.number = number or Numbered()
+        self._ours = response
+
+    def rewritten(self, event: Mapping[str, Any]) -> Json:
+        """The event as the client shall see it."""
+        kind = event.get("type")
+        if not isinstance(kind, str) or not kind.startswith("response."):
+            raise ValueError("not an event of a response")
+        members = {k: v for k, v in event.items() if k not in {"type", "sequence_number"}}
+        theirs = members.get("response")
+        if isinstance(theirs, dict):
+            members["response"] = self.response = owned(theirs, self._ours)
+        elif kind in FINAL:
+            raise ValueError("an end without a response")
+        return self.number(kind, **members)
+
+
+def content_in(event: Mapping[str, Any]) -> str:
+    """The text that an event adds; a finished item without deltas counts as none."""
+    delta = event.get("delta")
+    return delta if isinstance(delta, str) and event["type"].endswith(".delta") else ""

@@ -1,0 +1,58 @@
+"""Which targets a Responses call goes to, and what they get."""
+
+import pytest
+
+from tests.support.responses import ResponsesPlane, native_events
+from tests.support.scripts import Sse, answer, chat_chunk
+
+FAILED = {"error": {"message": "down", "type": "server_error", "code": None}}
+
+
+def test_records_and_classes(responses: ResponsesPlane) -> None:
+    """The head tells class, target and tier; a flex call is elastic and says so."""
+    with responses.running.client() as http:
+        plain = http.post("/responses", json={"model": "m", "input": "x"})
+        flex = http.post("/responses", json={"model": "m", "input": "x", "service_tier": "flex"})
+        later = http.post("/responses", json={"model": "m", "input": "x", "background": True})
+    assert (plain.headers["x-headway-class"], plain.headers["x-headway-target"]) == (
+        "interactive",
+        "up",
+    )
+    assert plain.json()["service_tier"] == "default"
+    assert (flex.headers["x-headway-class"], flex.json()["service_tier"]) == ("elastic", "flex")
+    assert later.headers["x-headway-class"] == "elastic"
+    assert later.headers["x-headway-class-reason"] == "background"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_fallback_to_a_target_without_the_endpoint(responses: ResponsesPlane, stream: bool) -> None:
+    """Before content a chat completion takes over; nothing of the first is seen."""
+    failed = {"type": "response.failed", "response": {"error": {"message": "down"}}}
+    script = Sse([native_events("x")[0], failed]) if stream else answer(FAILED, 500)
+    responses.native.enqueue(script)
+    got = responses.text(model="both", stream=stream)
+    assert '"status":"completed"' in got
+    assert "down" not in got
+    assert got.count("event: response.created") == int(stream)
+    assert responses.upstream.calls()[-1].path == "/v1/chat/completions"
+
+
+def test_hosted_tools_go_to_targets_that_have_them(responses: ResponsesPlane) -> None:
+    """The others are left out of the plan, even when that one fails."""
+    tools = [{"type": "web_search"}]
+    assert "1 items" in responses.text(model="both", tools=tools)
+    responses.native.enqueue(answer(FAILED, 500))
+    assert '"down"' in responses.text(model="both", tools=tools)
+    assert not responses.upstream.calls()
+
+
+@pytest.mark.parametrize("model", ["m", "n"])
+def test_a_broken_stream_says_so_once(responses: ResponsesPlane, model: str) -> None:
+    """One ``error`` event after content, and no clean end."""
+    upstream = responses.upstream if model == "m" else responses.native
+    events = [chat_chunk("he")] if model == "m" else native_events("he")[:5]
+    upstream.enqueue(Sse(events, end="close"))
+    got = responses.text(model=model, stream=True)
+    assert got.count("event: error") == 1
+    assert "response.completed" not in got
+    assert got.rstrip().splitlines()[-1].startswith('data: {"type":"error"')

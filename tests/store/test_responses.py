@@ -1,0 +1,75 @@
+"""Stored responses: by tenant, and for a time."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.core.errors import NotFound
+from gateway.store.blobs import LocalBlobs
+from gateway.store.responses import (
+    ResponseStore,
+    StoredResponse,
+    id_of_job,
+    new_response_id,
+    response_not_found,
+)
+from tests.support.clock import ManualClock
+
+DAY = 86_400.0
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(1_700_000_000)
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: ManualClock) -> ResponseStore:
+    return ResponseStore(LocalBlobs(tmp_path), clock, 30 * DAY)
+
+
+def _stored(clock: ManualClock, tenant: str = "a") -> StoredResponse:
+    response = {"id": new_response_id(clock.now()), "output": []}
+    return StoredResponse(tenant, response, [{"type": "message"}], "resp_before", "job_1")
+
+
+async def test_it_comes_back(store: ResponseStore, clock: ManualClock) -> None:
+    """As it was, for its tenant alone, until it is deleted."""
+    stored = _stored(clock)
+    await store.put(stored)
+    assert await store.get("a", stored.id) == stored
+    with pytest.raises(NotFound):
+        await store.get("b", stored.id)
+    await store.delete(stored.id)
+    with pytest.raises(NotFound):
+        await store.get("a", stored.id)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "resp_", "resp_../../x", "job_" + "0" * 24, "resp_" + "g" * 24]
+)
+async def test_names_that_were_never_given_out(store: ResponseStore, name: str) -> None:
+    """Not found, whatever they look like."""
+    with pytest.raises(NotFound):
+        await store.get("a", name)
+
+
+async def test_expiry(store: ResponseStore, clock: ManualClock, tmp_path: Path) -> None:
+    """Gone to the second for readers; the sweep frees the disk a little later."""
+    stored = _stored(clock)
+    await store.put(stored)
+    clock.advance(30 * DAY - 1)
+    assert (await store.get("a", stored.id)).id == stored.id
+    assert await store.sweep() == 0
+    clock.advance(1)
+    with pytest.raises(NotFound):
+        await store.get("a", stored.id)
+    clock.advance(2000)
+    assert await store.sweep() == 1
+    assert not await LocalBlobs(tmp_path).list("response/")
+
+
+def test_ids() -> None:
+    """A job and its response share the number; an id that is shown is cut."""
+    assert id_of_job("job_0123") == "resp_0123"
+    assert len(response_not_found("x" * 500).message) < 120
