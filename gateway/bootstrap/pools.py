@@ -115,9 +115,9 @@ def _lane(
     if not target.shared:
         pacer = FixedWindow(target.lanes.batch.max_in_flight)
         return TargetLane(name, pacer, gate, budgets, clock, start=start)
-    shared = SharedEngine(_caps(target.lanes.batch), partial(load.busy, name), clock)
+    shared = SharedEngine(_caps(target.lanes.batch), partial(load.at, name), clock)
     lane = TargetLane(name, shared, gate, budgets, clock, start=start)
-    load.on_busy(name, lane.make_way)
+    load.on_arrival(name, lane.make_way)
     load.on_gap(name, shared.gap)
     return lane
 

@@ -14,10 +14,10 @@ from gateway.dispatch.witness import Attempt
 class HeldRow:
     """One leased row: waiting, running (``task``), or ended with its result on the way.
 
-    ``attempt`` is its latest call; ``dropped`` says that the row must not go on, ``taken_back``
-    that its call makes way and the row waits again. ``barred`` are the targets that failed it, each
-    with the number of its outages then; ``throttles`` counts refusals while others were taken, as
-    last ``heard``.
+    ``attempt`` is its latest call. ``dropped`` says that the row must not go on, ``makes_way`` that
+    its call is given up and the row waits again, as it did ``taken_back`` times. ``barred`` are the
+    targets that failed it, each with the number of its outages then; ``throttles`` counts refusals
+    while others were taken, as last ``heard``.
     """
 
     lease: "HeldLease"
@@ -28,7 +28,8 @@ class HeldRow:
     ended: bool = False
     attempt: Attempt = field(default_factory=Attempt)
     dropped: bool = False
-    taken_back: bool = False
+    makes_way: bool = False
+    taken_back: int = 0
     barred: dict[str, int] | None = None
     throttles: int = 0
     heard: tuple[str, int] | None = None

@@ -14,6 +14,7 @@ _CROWD_SECONDS = 10.0
 _CUT = 0.8
 _AHEAD_SECONDS = 2.0
 _MOST_CROWDS = 30
+_MOST_TAKEN_BACK = 3
 
 
 class TargetLane:
@@ -78,6 +79,7 @@ class TargetLane:
         self.suspects = suspect
         visit = Visit(self, row, key, now, self._budgets[key].take(now, tokens))
         self.running[row] = visit
+        self._pacer.started()
         self.prefilling[row] = row.source.prompt_tokens
         self._prefill_tokens += row.source.prompt_tokens
         return visit
@@ -102,14 +104,19 @@ class TargetLane:
         return tokens
 
     def make_way(self) -> None:
-        """Somebody waits here: take back the newest rows that have no token yet.
+        """An interactive call came: rows without a token may have to wait behind it.
 
-        Those that came first stay: the target may be at work on them. A row that is taken back
-        keeps its tries and its place in the line.
+        A row that is taken back keeps its tries and its place in the line. After three times it is
+        let go on, so that it comes to its end whatever else comes.
         """
-        for row in reversed(list(self.prefilling)[self._pacer.prefill() :]):
-            if row.task is not None:
-                row.taken_back = True
+        now = self._clock.monotonic()
+        for ahead, (row, tokens) in reversed(list(enumerate(self.prefilling.items()))):
+            waited = now - self.running[row].started
+            if row.task is None or row.dropped or row.taken_back >= _MOST_TAKEN_BACK:
+                continue
+            if self._pacer.makes_way(waited, tokens, ahead):
+                row.makes_way = True
+                row.taken_back += 1
                 row.task.cancel()
 
     def window(self) -> int:

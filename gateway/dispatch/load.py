@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gateway.core.clock import Clock
 from gateway.core.errors import StoreUnavailable
 from gateway.core.load import TargetLoad
+from gateway.pacing.shared import Waiting
 from gateway.store.load import LoadChannel, LoadWord
 
 SILENCE_SECONDS = 1.0
@@ -22,19 +23,18 @@ class _Said:
 class InteractiveLoad:
     """The sum over all gateways heard within the last second.
 
-    A gateway that is silent for a second counts no more. When all are silent, nothing is known and
-    ``busy`` assumes calls everywhere.
+    A gateway that is silent for a second counts no more. When all are silent, nothing is known.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._said: dict[str, _Said] = {}
-        self._on_busy: dict[str, Callable[[], None]] = {}
+        self._on_arrival: dict[str, Callable[[], None]] = {}
         self._on_gap: dict[str, Callable[[float], None]] = {}
 
-    def on_busy(self, target: str, call: Callable[[], None]) -> None:
-        """``call`` when ``target`` gets an interactive call and had none."""
-        self._on_busy[target] = call
+    def on_arrival(self, target: str, call: Callable[[], None]) -> None:
+        """``call`` when a gateway has one more interactive call at ``target``."""
+        self._on_arrival[target] = call
 
     def on_gap(self, target: str, call: Callable[[float], None]) -> None:
         """``call`` with each fresh mean of the gaps between tokens, in seconds."""
@@ -42,22 +42,24 @@ class InteractiveLoad:
 
     def hear(self, word: LoadWord) -> None:
         """Take in what one gateway says."""
-        idle = [name for name, load in word.targets.items() if load.calls and not self.calls(name)]
+        before = self._said.get(word.gateway)
+        known = before.word.targets if before is not None else {}
         self._said[word.gateway] = _Said(self._clock.monotonic(), word)
-        for name in idle:
-            if name in self._on_busy:
-                self._on_busy[name]()
         for name, load in word.targets.items():
+            last = known.get(name, _NONE)
+            more = load.calls > last.calls or load.prefilling > last.prefilling
+            if more and name in self._on_arrival:
+                self._on_arrival[name]()
             if load.itl_s is not None and name in self._on_gap:
                 self._on_gap[name](load.itl_s)
 
-    def calls(self, target: str) -> int:
-        """Interactive calls at ``target`` as far as is known."""
-        return sum(said.word.targets.get(target, _NONE).calls for said in self._fresh())
-
-    def busy(self, target: str) -> bool:
-        """Whether somebody waits for ``target``, or may."""
-        return self.calls(target) > 0 or not self._fresh()
+    def at(self, target: str) -> Waiting | None:
+        """Who waits for ``target`` as far as is known; None: nothing is known."""
+        fresh = self._fresh()
+        if not fresh:
+            return None
+        loads = [said.word.targets.get(target, _NONE) for said in fresh]
+        return Waiting(sum(load.calls for load in loads), sum(load.prefilling for load in loads))
 
     def _fresh(self) -> list[_Said]:
         oldest = self._clock.monotonic() - SILENCE_SECONDS

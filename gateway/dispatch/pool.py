@@ -199,7 +199,7 @@ class Pool:
         lane.call()
 
     def _stopped(self, row: HeldRow) -> None:
-        if row.taken_back and not row.dropped:
+        if row.makes_way and not row.dropped:
             self._again(row)
         else:
             self._holdings.settled(row)
@@ -232,7 +232,7 @@ class Pool:
 
     def _again(self, row: HeldRow) -> None:
         """The row keeps its place in the line and its tries."""
-        row.task, row.ended, row.taken_back = None, False, False
+        row.task, row.ended, row.makes_way = None, False, False
         if row.row.crash_tries:
             self._isolation.rows.appendleft(row)
         else:

@@ -8,8 +8,8 @@ import math
 from typing import Final
 
 _SHARE: Final = 0.85
-_SLOW: Final = 6.0
-_SLOW_SECONDS: Final = 0.5
+_SLOW: Final = 10.0
+_SLOW_SECONDS: Final = 2.0
 _MEMORY: Final = 0.1
 _LEAST_TOKENS: Final = 64
 _RELAX: Final = 1.03
@@ -23,10 +23,14 @@ class EngineRoom:
         self.rows = math.inf
         self._pace: float | None = None
 
+    def expected(self, tokens: int) -> float:
+        """Seconds that a prompt of ``tokens`` usually waits; 0 before the first one."""
+        return (self._pace or 0.0) * max(tokens, _LEAST_TOKENS)
+
     def first_token(self, waited: float, tokens: int, running: int) -> None:
         """A prompt of ``tokens`` waited so many seconds; ``running`` rows are in flight.
 
-        One that waits six times as long as prompts of its size do, and more than half a second, was
+        One that waits ten times as long as prompts of its size do, and more than 2 seconds, was
         queued: the engine is full. Otherwise the room is tried again, a little at a time.
         """
         pace = waited / max(tokens, _LEAST_TOKENS)

@@ -1,14 +1,15 @@
-"""Offline rows on an engine that also answers people: two caps and who moves them.
+"""Offline rows on an engine that also answers people: who may start, and how many run.
 
-The prefill gate is what keeps the first token of an interactive call near what it is alone: while
-such a call is in flight one offline row at a time may be without its first token, so that is all
-the prefill work a newcomer can find in front of it. The gate also bounds what can queue inside the
-engine. The cap on rows in flight holds the gap between tokens, and finds its own size.
+The prefill gate is what keeps the first token of an interactive call near what it is alone. While
+such a call is in flight one offline row at a time may be without its first token; while one waits
+for its own first token no offline row starts, and those that have just begun are taken back. So
+hardly any prefill stands in front of a newcomer, and little can queue inside the engine. The cap on
+rows in flight holds the gap between tokens, and finds its own size.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from gateway.core.clock import Clock
 from gateway.pacing.room import EngineRoom
@@ -19,6 +20,15 @@ _GROWTH: Final = 0.1
 _FLIGHT_MEMORY: Final = 0.2
 _FIRST_FLIGHT: Final = 2.0
 _MISSES: Final = 2
+_EARLY: Final = 0.5
+_LONGEST_HOLD: Final = 1.0
+
+
+class Waiting(NamedTuple):
+    """Interactive calls at a target; ``prefilling`` of them have no first token yet."""
+
+    calls: int
+    prefilling: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +53,21 @@ class Caps:
 class SharedEngine:
     """The pacer of a target that serves both lanes.
 
-    ``busy`` says whether somebody waits for the target now. The cap on rows in flight doubles until
-    the first miss, then grows by a tenth a flight while it is used up and the gaps leave room. Two
-    means of gaps above the target in a row take 15 % off it; then one flight passes, since rows in
-    flight cannot be taken back. ``room`` is what the engine itself has room for.
+    ``waiting`` says who is at the target now; None, that nothing is known: then somebody is assumed
+    to be. The cap on rows in flight doubles until the first miss, then grows by a tenth a flight
+    while it is used up and the gaps leave room. Two means of gaps above the target in a row take
+    15 % off it; then one flight passes, since rows in flight cannot be taken back. ``room`` is what
+    the engine itself has room for.
     """
 
-    def __init__(self, caps: Caps, busy: Callable[[], bool], clock: Clock) -> None:
+    def __init__(self, caps: Caps, waiting: Callable[[], Waiting | None], clock: Clock) -> None:
         self._caps = caps
-        self._busy = busy
+        self._waiting = waiting
         self._clock = clock
         self._rows = float(min(max(caps.start, caps.floor), caps.ceiling))
         self._flight = _FIRST_FLIGHT
         self._settled_at = clock.monotonic()
+        self._started_at = self._settled_at
         self._misses = 0
         self._found = False
         self._used_up = False
@@ -65,20 +77,31 @@ class SharedEngine:
         """Rows that may be in flight now."""
         return max(1, int(min(self._rows, self.room.rows)))
 
-    def prefill(self) -> int:
-        """Rows that may be without a first token now."""
-        return self._caps.prefill_busy if self._busy() else self._caps.prefill_idle
-
     def places(self, running: int, prefilling: int, tokens: int = 0) -> int:
         """How many more rows may start; ``tokens`` is the size of the prompts of ``prefilling``."""
         free = self.window() - running
         if free <= 0:
             self._used_up = True
             return 0
-        if self._busy():
+        waiting = self._waiting()
+        if waiting is None or waiting.calls:
+            if waiting is not None and waiting.prefilling and not self._patience_over():
+                return 0
             return max(0, min(free, self._caps.prefill_busy - prefilling))
         more = int(tokens < self._caps.prefill_tokens)
         return max(0, min(free, max(self._caps.prefill_idle - prefilling, more)))
+
+    def started(self) -> None:
+        """A row starts."""
+        self._started_at = self._clock.monotonic()
+
+    def makes_way(self, waited: float, tokens: int, ahead: int) -> bool:
+        """Whether a row without a token is to be taken back, now that an interactive call came.
+
+        Its prompt of ``tokens`` has waited for so many seconds, with ``ahead`` others before it. A
+        row that is most of the way through its prompt is let go on.
+        """
+        return ahead >= self._caps.prefill_busy or waited < _EARLY * self.room.expected(tokens)
 
     def first_token(self, waited: float, tokens: int, running: int) -> None:
         """A prompt of ``tokens`` waited so many seconds; ``running`` rows are in flight."""
@@ -99,6 +122,10 @@ class SharedEngine:
             self._set(self._rows * _CUT, now)
         elif self._used_up and seconds < _SPARE * self._caps.itl_target:
             self._set(self._rows * (1 + _GROWTH) + 1 if self._found else self._rows * 2, now)
+
+    def _patience_over(self) -> bool:
+        """Calls that never stop coming do not stop offline work for good."""
+        return self._clock.monotonic() - self._started_at > _LONGEST_HOLD
 
     def _set(self, rows: float, now: float) -> None:
         self._rows = min(max(rows, self._caps.floor), self._caps.ceiling)

@@ -9,15 +9,18 @@ class Pacer(Protocol):
     def window(self) -> int:
         """Rows that may be in flight now."""
 
-    def prefill(self) -> int:
-        """Rows that may be without a first token now."""
-
     def places(self, running: int, prefilling: int, tokens: int = 0) -> int:
         """How many more rows may start now, at least 0.
 
         ``prefilling`` of the ``running`` rows have not produced a token yet; their prompts have
         about ``tokens`` tokens.
         """
+
+    def started(self) -> None:
+        """A row starts."""
+
+    def makes_way(self, waited: float, tokens: int, ahead: int) -> bool:
+        """Whether a row without a token is to be taken back, now that an interactive call came."""
 
     def first_token(self, waited: float, tokens: int, running: int) -> None:
         """A prompt of ``tokens`` waited so many seconds; ``running`` rows are in flight."""
@@ -36,14 +39,18 @@ class FixedWindow:
         """Rows that may be in flight now."""
         return self._size
 
-    def prefill(self) -> int:
-        """All of them."""
-        return self._size
-
     def places(self, running: int, prefilling: int, tokens: int = 0) -> int:
         """The free places of the window; the phase of a row makes no difference."""
         del prefilling, tokens
         return max(0, self._size - running)
+
+    def started(self) -> None:
+        """Changes nothing."""
+
+    def makes_way(self, waited: float, tokens: int, ahead: int) -> bool:
+        """No row does."""
+        del waited, tokens, ahead
+        return False
 
     def first_token(self, waited: float, tokens: int, running: int) -> None:
         """Changes nothing."""

@@ -52,5 +52,5 @@ class LoadReporter:
             calls = self._admission.running(name, Lane.INTERACTIVE)
             calls += self._admission.waiting(name, Lane.INTERACTIVE)
             if calls or name in fresh:
-                loads[name] = TargetLoad(calls, *fresh.get(name, (None, None)))
+                loads[name] = TargetLoad(calls, 0, *fresh.get(name, (None, None)))
         return loads

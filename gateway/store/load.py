@@ -36,7 +36,8 @@ class LoadChannel:
     async def publish(self, word: LoadWord) -> None:
         """Tell every dispatcher that listens."""
         targets = {
-            name: (load.calls, load.ttft_s, load.itl_s) for name, load in word.targets.items()
+            name: (load.calls, load.prefilling, load.ttft_s, load.itl_s)
+            for name, load in word.targets.items()
         }
         await self._redis.publish(CHANNEL, orjson.dumps((word.gateway, targets)))
 

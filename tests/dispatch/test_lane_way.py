@@ -6,17 +6,17 @@ from pathlib import Path
 
 from gateway.core.clock import SystemClock
 from gateway.core.usage import Usage
-from gateway.pacing.shared import Caps, SharedEngine
+from gateway.pacing.shared import Caps, SharedEngine, Waiting
 from gateway.store.client import StoreClient
 from tests.support.rig import Rig
 
 
 async def test_rows_without_a_token_make_way(tmp_path: Path, store: StoreClient) -> None:
     """The newest are taken back, the first stays; every row ends once and keeps its tries."""
-    busy = False
+    waiting = Waiting(0, 0)
     gone = asyncio.Event()
     caps = Caps(start=8, floor=8, ceiling=8)
-    pacer = SharedEngine(caps, lambda: busy, SystemClock())
+    pacer = SharedEngine(caps, lambda: waiting, SystemClock())
 
     async def play(number: int) -> Usage:
         await gone.wait()
@@ -29,7 +29,7 @@ async def test_rows_without_a_token_make_way(tmp_path: Path, store: StoreClient)
             while len(rig.target.running) < 8:  # noqa: ASYNC110 - a state elsewhere
                 await asyncio.sleep(0.01)
         first = rig.target.calls[0]
-        busy = True
+        waiting = Waiting(1, 0)
         rig.lanes["up"].make_way()
         await asyncio.sleep(0.1)
         assert rig.target.running == {first}
@@ -42,9 +42,34 @@ async def test_rows_without_a_token_make_way(tmp_path: Path, store: StoreClient)
     assert len(await rig.lines()) == 10
 
 
+async def test_a_row_makes_way_three_times_at_most(tmp_path: Path, store: StoreClient) -> None:
+    """Whatever arrives, it comes to its end."""
+    gone = asyncio.Event()
+
+    async def play(number: int) -> Usage:
+        await gone.wait()
+        return Usage(1, 1)
+
+    pacer = SharedEngine(Caps(), lambda: Waiting(1, 0), SystemClock())
+    pacer.first_token(1000.0, 64, 1)
+    rig = Rig(tmp_path, store, play, pacer=pacer)
+    await rig.add(1)
+    async with rig.running():
+        for number in range(1, 6):
+            async with asyncio.timeout(5):
+                while len(rig.target.calls) < min(number, 4):  # noqa: ASYNC110 - a state elsewhere
+                    await asyncio.sleep(0.01)
+            rig.lanes["up"].make_way()
+        await asyncio.sleep(0.05)
+        gone.set()
+        view = await rig.until_done(1)
+    assert view.ok == 1
+    assert len(rig.target.calls) == 4
+
+
 async def test_the_gate_opens_with_the_first_token(tmp_path: Path, store: StoreClient) -> None:
     """While somebody waits one row at a time is without a token."""
-    pacer = SharedEngine(Caps(start=8, floor=8, ceiling=8), lambda: True, SystemClock())
+    pacer = SharedEngine(Caps(start=8, floor=8, ceiling=8), lambda: Waiting(1, 0), SystemClock())
 
     async def play(number: int) -> Usage:
         await asyncio.sleep(0.005)

@@ -17,11 +17,11 @@ def test_gateways_add_up() -> None:
     """The calls at a target are those of all gateways; a new word replaces the gateway's last."""
     load = InteractiveLoad(ManualClock())
     load.hear(_word("a", up=2))
-    load.hear(_word("b", up=1, other=1))
-    assert (load.calls("up"), load.calls("other")) == (3, 1)
+    load.hear(LoadWord("b", {"up": TargetLoad(1, 1), "other": TargetLoad(1)}))
+    assert (load.at("up"), load.at("other")) == ((3, 1), (1, 0))
     load.hear(_word("a"))
-    assert load.calls("up") == 1
-    assert not load.busy("third")
+    assert load.at("up") == (1, 1)
+    assert load.at("third") == (0, 0)
 
 
 def test_a_dead_gateway_counts_no_more_after_a_second() -> None:
@@ -31,37 +31,39 @@ def test_a_dead_gateway_counts_no_more_after_a_second() -> None:
     load.hear(_word("dead", up=5))
     clock.advance(0.9)
     load.hear(_word("alive"))
-    assert load.calls("up") == 5
+    assert load.at("up") == (5, 0)
     clock.advance(0.2)
-    assert load.calls("up") == 0
-    assert not load.busy("up")
+    assert load.at("up") == (0, 0)
 
 
-def test_silence_means_load() -> None:
-    """A dispatcher that hears nobody assumes that people wait."""
+def test_silence_is_not_idleness() -> None:
+    """A dispatcher that hears nobody knows nothing."""
     clock = ManualClock()
     load = InteractiveLoad(clock)
-    assert load.busy("up")
+    assert load.at("up") is None
     load.hear(_word("a"))
-    assert not load.busy("up")
+    assert load.at("up") == (0, 0)
     clock.advance(SILENCE_SECONDS + 0.1)
-    assert load.busy("up")
+    assert load.at("up") is None
 
 
-def test_who_listens_hears_the_first_call_and_fresh_gaps() -> None:
-    """The first call of a quiet target is told once, each mean of gaps as it comes."""
+def test_who_listens_hears_arrivals_and_fresh_gaps() -> None:
+    """One more call than before is an arrival, one more without a first token too."""
     load = InteractiveLoad(ManualClock())
-    busy: list[str] = []
+    came: list[str] = []
     gaps: list[float] = []
-    load.on_busy("up", lambda: busy.append("up"))
+    load.on_arrival("up", lambda: came.append("up"))
     load.on_gap("up", gaps.append)
     load.hear(_word("a", up=1))
-    load.hear(_word("a", up=2))
-    load.hear(LoadWord("b", {"up": TargetLoad(1, 0.2, 0.03), "other": TargetLoad(1, 0.1, 0.01)}))
-    load.hear(_word("a"))
-    load.hear(_word("b"))
     load.hear(_word("a", up=1))
-    assert busy == ["up", "up"]
+    load.hear(_word("a", up=2))
+    assert len(came) == 2
+    fresh = {"up": TargetLoad(1, 0, 0.2, 0.03), "other": TargetLoad(1, 0, 0.1, 0.01)}
+    load.hear(LoadWord("b", fresh))
+    load.hear(LoadWord("b", {"up": TargetLoad(1, 1)}))
+    load.hear(_word("a", up=1))
+    load.hear(_word("a"))
+    assert len(came) == 4
     assert gaps == [0.03]
 
 
@@ -71,9 +73,9 @@ async def test_the_listener_hears_what_a_gateway_publishes(store: StoreClient) -
     channel = LoadChannel(store)
     task = asyncio.create_task(LoadListener(channel, load).run())
     async with asyncio.timeout(5):
-        while not load.calls("up"):
+        while not load.at("up"):
             await channel.publish(_word("a", up=3))
             await asyncio.sleep(0.01)
-    assert load.calls("up") == 3
+    assert load.at("up") == (3, 0)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

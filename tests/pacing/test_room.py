@@ -32,8 +32,17 @@ def test_a_long_prompt_or_a_short_wait_is_no_sign() -> None:
     room = EngineRoom()
     room.first_token(0.02, 100, 50)
     room.first_token(0.4, 2000, 50)
-    room.first_token(0.3, 100, 50)
+    room.first_token(1.9, 100, 50)
     assert room.rows == math.inf
+
+
+def test_what_a_prompt_usually_waits() -> None:
+    """In proportion to its tokens, of which there are at least 64."""
+    room = EngineRoom()
+    assert room.expected(1000) == 0
+    room.first_token(0.2, 1000, 5)
+    assert room.expected(2000) == 0.4
+    assert room.expected(1) == room.expected(64)
 
 
 def test_the_engines_own_word_is_taken() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.pacing.shared import Caps, SharedEngine
+from gateway.pacing.shared import Caps, SharedEngine, Waiting
 from tests.support.clock import ManualClock
 
 
@@ -10,9 +10,9 @@ class _Engine:
     """A pacer whose interactive load and clock the test moves."""
 
     def __init__(self, caps: Caps) -> None:
-        self.busy = False
+        self.waiting: Waiting | None = Waiting(0, 0)
         self.clock = ManualClock()
-        self.pacer = SharedEngine(caps, lambda: self.busy, self.clock)
+        self.pacer = SharedEngine(caps, lambda: self.waiting, self.clock)
 
     def flight(self, gap: float, *, running: int | None = None) -> int:
         """One flight of 2 s with the cap used up and the gaps as told; the cap after it."""
@@ -29,11 +29,41 @@ def test_one_prompt_at_a_time_while_somebody_waits() -> None:
     engine = _Engine(Caps(start=64))
     assert engine.pacer.places(0, 0) == 8
     assert engine.pacer.places(10, 3) == 5
-    engine.busy = True
-    assert engine.pacer.prefill() == 1
+    engine.waiting = Waiting(3, 0)
     assert engine.pacer.places(10, 0) == 1
     assert engine.pacer.places(10, 1) == 0
     assert engine.pacer.places(10, 8) == 0
+
+
+def test_silence_counts_as_somebody() -> None:
+    """When nothing is known the gate is as narrow as for people, and never shut."""
+    engine = _Engine(Caps(start=64))
+    engine.waiting = None
+    assert engine.pacer.places(10, 0) == 1
+    assert engine.pacer.places(10, 1) == 0
+
+
+def test_nothing_starts_while_somebody_waits_for_a_first_token() -> None:
+    """But after a second one row does, so that calls without a pause do not stop offline work."""
+    engine = _Engine(Caps(start=64))
+    engine.waiting = Waiting(2, 1)
+    engine.pacer.started()
+    assert engine.pacer.places(10, 0) == 0
+    engine.clock.advance(1.1)
+    assert engine.pacer.places(10, 0) == 1
+    engine.pacer.started()
+    assert engine.pacer.places(11, 0) == 0
+
+
+def test_rows_that_have_just_begun_make_way() -> None:
+    """So do those behind another one; a row that is most of the way through goes on."""
+    engine = _Engine(Caps(start=64))
+    assert engine.pacer.makes_way(0.0, 1000, 1)
+    assert not engine.pacer.makes_way(0.0, 1000, 0)
+    engine.pacer.first_token(0.2, 1000, 10)
+    assert engine.pacer.makes_way(0.05, 1000, 0)
+    assert not engine.pacer.makes_way(0.15, 1000, 0)
+    assert engine.pacer.makes_way(0.15, 1000, 1)
 
 
 def test_short_prompts_fill_an_idle_engine_at_once() -> None:

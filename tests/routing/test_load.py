@@ -75,4 +75,4 @@ async def test_fresh_latencies_are_told_once() -> None:
     heard.fresh = {"up": (0.2, 0.03)}
     await heard.reporter.report()
     await heard.reporter.report()
-    assert [word for _, word in heard.words] == [{"up": TargetLoad(0, 0.2, 0.03)}, {}]
+    assert [word for _, word in heard.words] == [{"up": TargetLoad(0, 0, 0.2, 0.03)}, {}]

@@ -18,7 +18,7 @@ async def test_what_is_published_is_heard(store: StoreClient) -> None:
     while not await store.publish(CHANNEL, b"not a word"):  # noqa: ASYNC110 - a state elsewhere
         await asyncio.sleep(0.01)
     await store.publish(CHANNEL, b"[1]")
-    said = LoadWord("g1", {"up": TargetLoad(2, 0.25, None), "down": TargetLoad()})
+    said = LoadWord("g1", {"up": TargetLoad(2, 1, 0.25, None), "down": TargetLoad()})
     await channel.publish(said)
     async with asyncio.timeout(5):
         assert await first == said
