@@ -182,7 +182,7 @@ class BatchStore:
 
     async def ask_intake(self, facts: BatchFacts) -> None:
         """Let a dispatcher validate the batch, oldest first."""
-        await self._commands.ask_intake(facts.id, facts.created_at * 1000)
+        await self._commands.ask_intake(facts.id, facts.created_at)
 
     async def claim_intake(self, ttl_ms: int) -> str | None:
         """Claim a batch that waits for validation."""

@@ -33,7 +33,7 @@ class JobCommands:
     ``gw:{t:<tenant>}:jobs`` zset: batches, all of score 0, as ids are in order of creation. Jobs
     of one request have a ``listing`` of their own, and with it an epoch.
     ``gw:{t:<tenant>}:idem:<digest>`` text: batch and digest of the request.
-    ``gw:{sys}:intake`` zset: batch -> ms at which it may be claimed.
+    ``gw:{sys}:intake`` zset: batch -> its place in the order, or ms at which a claim of it ends.
     ``gw:{sys}:ended`` zset: batch that is to be announced -> ms from which that may be claimed.
     ``gw:{sys}:epoch`` text: names what is there; absent until a loss of everything is repaired.
     ``gw:{sys}:epoch:<new>`` text: the next epoch, of a repair that is going on.
@@ -126,9 +126,12 @@ class JobCommands:
         key = _job_key(batch_id)
         return _text(await self._move.run(self._redis, [key], states, str(to), *_flat(fields)))
 
-    async def ask_intake(self, batch_id: str, at_ms: int) -> None:
-        """Make the batch claimable from ``at_ms`` on, unless it is or is claimed."""
-        await self._do("ZADD", _INTAKE, "NX", at_ms, batch_id)
+    async def ask_intake(self, batch_id: str, order: int) -> None:
+        """Make the batch claimable now, in that order, unless it is or is claimed.
+
+        An order that is no time in ms: the clock that told it may be ahead of the server's.
+        """
+        await self._do("ZADD", _INTAKE, "NX", order, batch_id)
 
     async def claim_intake(self, ttl_ms: int, held: str = "") -> str | None:
         """Claim the batch that waited longest, or hold on to ``held``."""

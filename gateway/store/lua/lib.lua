@@ -3,7 +3,7 @@
 -- KEYS[1] is gw:{shard}:meta; all other keys of the shard have its prefix P and so its slot.
 --   meta           hash    vt: virtual time of the tenant served last, for when nobody is active;
 --                          lid: number of leases; paused; jump: ms the clock leapt, until
---                          an operator confirms it; v: schema version
+--                          an operator confirms it; seen: ms of about now; v: schema version
 --   tenants        set     every tenant that ever had a segment here
 --   act            zset    tenant -> virtual time; tenants with rows that may be leased now. A tenant
 --                          is charged, per weight, the estimates of its leased rows and the tokens
