@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from gateway.api.alike import Alike
 from gateway.core.errors import StreamInterrupted, UpstreamError, UpstreamFailed
 from gateway.core.nesting import too_deep
 from gateway.core.usage import Usage
@@ -48,6 +49,7 @@ class EventRelay:
         self._scrub = scrub
         self._tier = tier
         self._splitter = EventSplitter()
+        self._alike = Alike()
         self._meter = StreamMeter(request.prompt_bytes, started)
         self._finished = 0
         self._early: dict[str, Any] = {}
@@ -72,13 +74,10 @@ class EventRelay:
 
         Raises the classified error for an error event, UpstreamFailed for one that is no chunk.
         """
-        if piece.startswith(b"data: {") and piece.endswith(b"}\n\n"):
-            data = piece[6:-2]
-            if b"\n" not in data and b"\r" not in data and not self._splitter.pending:
-                kept = self._chunk(data, now)
-                if kept is data:
-                    return piece
-                return b"" if kept is None else b"data: %b\n\n" % kept
+        whole = not (self._splitter.pending or self.done or self._early)
+        if whole and (sizes := self._alike.sizes(piece)):
+            self._meter.texts(sizes, now)
+            return piece
         frames = self._frames(piece, now)
         if not frames and piece.startswith(b":") and not self._splitter.pending:
             return HEARTBEAT
@@ -124,12 +123,12 @@ class EventRelay:
 
     def _event(self, data: bytes, now: float) -> bytes | None:
         """The event's data as the client shall see it; None: not at all."""
+        if data.startswith(b"{") and data.endswith(b"}") and b"\n" not in data:
+            return self._chunk(data, now)
         if not self.done and data.strip() == DONE:
             self.done = True
             return DONE
-        if b"\n" in data or not (data.startswith(b"{") and data.endswith(b"}")):
-            data = self._in_one_line(data)
-        return self._chunk(data, now)
+        return self._chunk(self._in_one_line(data), now)
 
     def _chunk(self, data: bytes, now: float) -> bytes | None:
         if self.done:
@@ -160,6 +159,8 @@ class EventRelay:
     def _shown(self, data: bytes, chunk: dict[str, Any], choices: list[dict[str, Any]]) -> bytes:
         if self._early or any(map(_lacks_delta, choices)):
             data = self._mended(chunk, choices)
+        elif self.committed and self._tier is None:
+            self._alike.learn(data, chunk, choices)
         return data if self._tier is None else self._with_tier(data, chunk)
 
     def _refuse_error(self, chunk: dict[str, Any]) -> None:

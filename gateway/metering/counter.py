@@ -1,7 +1,7 @@
 """Tokens of an answer: those the target reports, else an estimate that says it is one."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -54,11 +54,15 @@ class StreamMeter:
         if b'"usage":' in event and b'"usage":null' not in event and _USAGE.search(event):
             self._reported = reported_usage(event) or self._reported
         size = _content_bytes(event)
-        if not size:
-            return False
-        self._counted += 1 if size <= _ONE_TOKEN_BYTES else estimate_tokens(size)
-        self._timing.content(now)
-        return True
+        if size:
+            self.texts((size,), now)
+        return size > 0
+
+    def texts(self, sizes: Sequence[int], now: float) -> None:
+        """Take events that came together: each so many bytes of content, and no usage."""
+        for size in sizes:
+            self._counted += 1 if size <= _ONE_TOKEN_BYTES else estimate_tokens(size)
+        self._timing.content(now, len(sizes))
 
     @property
     def timing(self) -> CallTiming:

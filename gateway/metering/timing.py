@@ -23,18 +23,23 @@ class TokenTiming:
         self._max = 0.0
         self._counts: dict[int, int] = {}
 
-    def content(self, now: float) -> None:
-        """Content arrived; not to be called for comments or a lone role."""
+    def content(self, now: float, events: int = 1) -> None:
+        """So many events with content arrived at once; none of comments or a lone role."""
         if self._first is None:
             self._first = self._last = now
-            return
-        gap = now - self._last
-        self._last = now
-        self._gaps += 1
-        self._sum += gap
-        self._max = max(self._max, gap)
-        step = int(_log(gap / _FLOOR) * _STEPS_PER_E) + 1 if gap > _FLOOR else 0
-        self._counts[step] = self._counts.get(step, 0) + 1
+        else:
+            gap = now - self._last
+            self._last = now
+            self._sum += gap
+            self._max = max(self._max, gap)
+            step = int(_log(gap / _FLOOR) * _STEPS_PER_E) + 1 if gap > _FLOOR else 0
+            self._count(step, 1)
+        if events > 1:
+            self._count(0, events - 1)
+
+    def _count(self, step: int, gaps: int) -> None:
+        self._gaps += gaps
+        self._counts[step] = self._counts.get(step, 0) + gaps
 
     @property
     def ttft_s(self) -> float | None:

@@ -31,10 +31,10 @@ def test_chunks_pass_as_they_are() -> None:
     """A whole event comes out as the very bytes, and content commits."""
     events = relay()
     role = event(chat_chunk("", role="assistant"))
-    assert events.take(role, 1.0) is role
+    assert events.take(role, 1.0) == role
     assert not events.committed
     text = event(chat_chunk("a"))
-    assert events.take(text, 1.0) is text
+    assert events.take(text, 1.0) == text
     assert events.committed
 
 
@@ -79,7 +79,7 @@ def test_error_events_are_raised() -> None:
     with pytest.raises(UpstreamThrottled):
         relay().take(event({"error": {"message": "x", "code": "rate_limit_exceeded"}}), 1.0)
     fine = event({**chat_chunk("a"), "error": None})
-    assert relay().take(fine, 1.0) is fine
+    assert relay().take(fine, 1.0) == fine
 
 
 _DEEP = b'data: {"choices":[],"x":' + b"[" * 300 + b"]" * 300 + b"}\n\n"
@@ -155,7 +155,7 @@ def test_azures_verdict_on_the_prompt_goes_along_with_the_first_choice() -> None
     first = orjson.loads(events.take(event(chat_chunk("a")), 1.0)[6:])
     assert first == {**chat_chunk("a"), "prompt_filter_results": verdict}
     second = event(chat_chunk("b"))
-    assert events.take(second, 1.0) is second
+    assert events.take(second, 1.0) == second
 
 
 def test_a_remark_without_delta_gets_an_empty_one() -> None:
@@ -166,7 +166,7 @@ def test_a_remark_without_delta_gets_an_empty_one() -> None:
     assert shown == {"choices": [{**remark, "delta": {}}]}
     assert not events.committed
     plain = event({"choices": [{"index": 0, "text": "a"}]})
-    assert events.take(plain, 1.0) is plain
+    assert events.take(plain, 1.0) == plain
 
 
 def test_an_error_object_among_the_chunks_is_a_failure() -> None:
