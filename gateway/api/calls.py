@@ -21,9 +21,10 @@ from gateway.providers.base import Reply
 from gateway.providers.registry import Registry
 from gateway.routing.admission import Admission, Slot
 from gateway.routing.classifier import CallFacts, Classifier, Decision
+from gateway.routing.course import Course, Wish
 from gateway.routing.outgoing import outgoing_body
 from gateway.routing.plan import Route
-from gateway.routing.router import Router, model_not_found
+from gateway.routing.router import Router
 from gateway.schemas.requests import ModelRequest
 from gateway.tenancy.keys import Caller
 
@@ -91,7 +92,7 @@ class Call:
         self.id = call_id
         self.started = parts.clock.monotonic()
         self.attempts: list[Attempt] = []
-        self.plan: tuple[Route, ...] = ()
+        self.plan: Course
         self.route: Route | None = None
         self.decision = Decision(Lane.INTERACTIVE, "default")
         self.usage = Usage()
@@ -112,9 +113,16 @@ class Call:
             caller.tenant,
         )
         self.decision = self.parts.classifier.classify(facts, caller.ceiling)
-        if not caller.may_use(request.model):
-            raise model_not_found(request.model)
-        self.plan = self.parts.router.plan(request.model, self.decision.lane)
+        wish = Wish(
+            request.model,
+            self.decision.lane,
+            caller.tenant,
+            request.stream,
+            request.members,
+            known,
+            caller.may_use,
+        )
+        self.plan = Course(self.parts.router, self.parts.admission, self.parts.clock, wish)
         self._record = self.parts.ledger.open(
             CallIntent(
                 self.id,
@@ -139,6 +147,8 @@ class Call:
                 (b"x-headway-target", self.route.target.encode()),
                 (b"x-headway-served-model", self.route.served_model.encode()),
             ]
+            if self.route not in self.plan.groups[0]:
+                told.append((b"x-headway-fallback-from", self.request.model.encode()))
         if self.attempts:
             told.append((b"x-headway-attempts", b"%d" % len(self.attempts)))
         return told
@@ -155,7 +165,7 @@ class Call:
 
     async def send(self, route: Route) -> Held:
         """One attempt: wait for a place, send, and note how it went."""
-        slot = await self.parts.admission.enter(route.target, self.decision.lane)
+        slot = await self.plan.enter(route)
         try:
             reply = await self.parts.registry.get(route.target).send(self._upstream(route))
         except BaseException as error:
@@ -179,8 +189,9 @@ class Call:
             request.members, route, self.decision.lane, stream=request.stream, tier=self.tier
         )
         path = self.endpoint.removeprefix(PREFIX)
+        limits, key = self.plan.timeouts(route), self.plan.key
         return UpstreamCall(
-            path, body, self.id, request.stream, route.timeouts, model=route.served_model
+            path, body, self.id, request.stream, limits, key, model=route.served_model
         )
 
     def failed(self, route: Route, error: BaseException) -> None:
@@ -199,6 +210,8 @@ class Call:
         """Note that the attempt that answered did not come to its end."""
         answered = self.attempts[-1]
         self.attempts[-1] = Attempt(answered.target, answered.status, error.code)
+        if self.route is not None:
+            self.route.state.failed(error, self.parts.clock.monotonic())
 
     @property
     def left(self) -> bool:
@@ -215,6 +228,8 @@ class Call:
         if self._record is None:
             return
         route = self.route
+        if route is not None and status is CallStatus.OK:
+            route.state.worked()
         self._record.close(
             CallOutcome(
                 status,
@@ -223,10 +238,14 @@ class Call:
                 self.parts.clock.now(),
                 route.target if route else None,
                 route.served_model if route else None,
-                tuple(self.attempts),
+                (*self.attempts, *_skipped(self.plan)),
                 self.timing,
             )
         )
+
+
+def _skipped(plan: Course) -> list[Attempt]:
+    return [Attempt(route.target, None, "context_too_small") for route in plan.skipped]
 
 
 def class_headers(decision: Decision) -> RawHeaders:

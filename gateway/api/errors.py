@@ -33,6 +33,7 @@ _STATUS: tuple[tuple[type[e.HeadwayError], int], ...] = (
 _TOLD = frozenset({500, 502, 503, 504})
 _LONGEST_RETRY_AFTER = 60
 _QUOTA = "insufficient_quota"
+_CONFLICT = 409
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +84,17 @@ def answer_for(error: BaseException) -> ErrorAnswer:
     seconds = _retry_after(error, status)
     if seconds is not None:
         headers.append((b"retry-after", b"%d" % seconds))
-    if isinstance(error, e.Conflict) or getattr(error, "code", None) == _QUOTA:
+    if _useless_again(error):
         headers.append((b"x-should-retry", b"false"))
     return ErrorAnswer(status, object_of(error), headers)
+
+
+def _useless_again(error: BaseException) -> bool:
+    """Whether clients that would send again by themselves must not: nothing will change soon."""
+    if isinstance(error, e.UpstreamRejected):
+        return error.status == _CONFLICT
+    used_up = getattr(error, "code", None) == _QUOTA
+    return used_up or isinstance(error, e.Conflict | e.UpstreamCredential)
 
 
 def stream_event(error: BaseException) -> bytes:

@@ -54,13 +54,12 @@ class ResponseCall(Call):
         self.begun = new_response(
             new_response_id(now), int(now), self.asked.members, status="in_progress", tier=tier
         )
-        if all(route.responses for route in self.plan):
+        if self.plan.all(_native):
             return
         try:
             self._chat = chat_form(self.asked.members, self._items, stream=self.request.stream)
         except InvalidRequest:
-            self.plan = tuple(route for route in self.plan if route.responses)
-            if not self.plan:
+            if not self.plan.keep(_native):
                 raise
 
     @property
@@ -98,6 +97,11 @@ class ResponseCall(Call):
             assert self._chat is not None, "such a route is left out of the plan"
             body = outgoing_body(self._chat, route, lane, stream=request.stream, tier=self.tier)
         path = (RESPONSES if route.responses else CHAT).removeprefix(PREFIX)
+        limits, key = self.plan.timeouts(route), self.plan.key
         return UpstreamCall(
-            path, body, self.id, request.stream, route.timeouts, model=route.served_model
+            path, body, self.id, request.stream, limits, key, model=route.served_model
         )
+
+
+def _native(route: Route) -> bool:
+    return route.responses

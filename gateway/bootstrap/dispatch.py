@@ -169,7 +169,7 @@ def _batch_loops(
     batches = BatchStore(JobCommands(redis), blobs)
     rule = IntakeRule(limits.ttl_ms, policy.quota)
     return (
-        Intake(batches, blobs, queue, policy.models(), clock, rule),
+        Intake(batches, blobs, queue, policy.served(), clock, rule),
         Reconciler(batches, queue, Controls(blobs), clock),
         Forecaster(queue, clock),
     )

@@ -94,9 +94,9 @@ async def build_gateway(
     watch = Watch(policy, redis.ping)
     registry = Registry.from_policy(policy, clock)
     observers = Observers(settings, policy, share)
-    admission = Admission(policy, clock)
-    _show_places(observers.metrics, admission)
     router = Router(policy)
+    admission = Admission(policy, clock, router.states)
+    _show_places(observers.metrics, admission)
     jobs = _jobs(settings, redis, policy, router, clock)
     calls = CallParts(
         router,

@@ -25,7 +25,7 @@ class Observers:
     """
 
     def __init__(self, settings: Settings, policy: Policy, share: Share | None = None) -> None:
-        self.metrics = Metrics(policy.models())
+        self.metrics = Metrics(policy.served())
         self.page: Callable[[], str] = self.metrics.text
         self._together: TogetherMetrics | None = None
         if share is not None:

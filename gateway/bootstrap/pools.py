@@ -18,7 +18,8 @@ from gateway.dispatch.rate import RateBudget
 from gateway.pacing.shared import Caps, SharedEngine
 from gateway.pacing.window import FixedWindow
 from gateway.policy.lanes import BatchLane
-from gateway.policy.model import BatchApiPolicy, Policy, TargetPolicy
+from gateway.policy.model import Policy
+from gateway.policy.target import BatchApiPolicy, TargetPolicy
 from gateway.providers.remote_batches import RemoteBatches, remote_batches
 from gateway.routing.router import Router
 from gateway.store.keys import shard_of
@@ -69,7 +70,7 @@ def target_pools(
     """
     pools: dict[tuple[str, ...], RowPool] = {}
     by_shard: dict[str, RowPool] = {}
-    for model, names in policy.models().items():
+    for model, names in policy.served().items():
         able = tuple(name for name in names if name in lanes or name in carriers)
         if not able:
             continue

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from gateway.core.errors import ConfigError
 from gateway.core.lanes import Lane
-from gateway.policy.model import Policy, TargetPolicy
+from gateway.policy.model import Policy
+from gateway.policy.target import TargetPolicy
 
 _LANES = (Lane.INTERACTIVE, Lane.ELASTIC)
 

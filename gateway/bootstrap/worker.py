@@ -3,7 +3,8 @@
 from gateway.core.errors import ConfigError
 from gateway.core.settings import Settings
 from gateway.policy.loader import load_policy
-from gateway.policy.model import Policy, TargetPolicy
+from gateway.policy.model import Policy
+from gateway.policy.target import TargetPolicy
 from gateway.telemetry.logs import set_up_logs
 from gateway.worker.options import Faults, WorkerOptions
 from gateway.worker.run import run_worker

@@ -30,3 +30,12 @@ class UpstreamCall:
     timeouts: Timeouts = field(default_factory=Timeouts)
     key: int = 0
     model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLoad:
+    """What an engine reports about itself: sequences, and the share of its KV memory in use."""
+
+    running: float = 0.0
+    waiting: float = 0.0
+    kv_use: float = 0.0

@@ -15,7 +15,8 @@ from gateway.batches.loops import keep_doing
 from gateway.batches.states import at
 from gateway.core.clock import Clock
 from gateway.core.errors import UpstreamError
-from gateway.policy.model import Policy, RetryPolicy, WebhookPolicy
+from gateway.policy.model import Policy, WebhookPolicy
+from gateway.policy.target import RetryPolicy
 from gateway.providers.webhooks import WebhookSender
 from gateway.routing.retry import delay_before
 from gateway.schemas.webhooks import Event, signed_headers

@@ -14,10 +14,13 @@ from gateway.policy.values import seconds
 
 # Names that were renamed here, or that the same thing has elsewhere → ours.
 RENAMED: Mapping[str, str] = {
+    "alias": "aliases",
     "api_base": "base_url",
     "backends": "targets",
     "concurrency": "max_in_flight",
     "endpoint": "base_url",
+    "fallbacks": "fallback",
+    "health_check": "health",
     "max_concurrency": "max_in_flight",
     "max_retries": "attempts",
     "model": "models",

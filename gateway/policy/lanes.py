@@ -1,5 +1,7 @@
 """What each lane may do at one target."""
 
+from typing import Literal
+
 from pydantic import Field, model_validator
 
 from gateway.core.lanes import Lane
@@ -12,12 +14,15 @@ class LaneLimits(PolicyModel):
     """What one lane may do on one target.
 
     ``max_in_flight`` calls run at once; up to ``max_queue`` more wait for at most ``max_wait``
-    seconds, then the caller gets 429 with Retry-After.
+    seconds. ``spill`` says when the next target takes a call that got no place: ``full``, when the
+    queue is full or the wait is over; ``now``, instead of waiting; ``never``. A call that no target
+    takes gets 429 with Retry-After.
     """
 
     max_in_flight: int = Field(default=8, ge=0)
     max_queue: int = Field(default=1024, ge=0)
     max_wait: Duration = 60.0
+    spill: Literal["now", "full", "never"] = "full"
 
 
 class BatchLane(PolicyModel):

@@ -1,152 +1,29 @@
-"""The policy: targets, lanes, keys, tenants. What a platform team writes.
+"""The policy: targets, models, keys, tenants. What a platform team writes.
 
 Unknown keys are refused. Every class is frozen: a policy is replaced as a whole, never changed.
 """
 
-from typing import Literal
-
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from gateway.core.lanes import Lane
-from gateway.core.targets import Timeouts
 from gateway.core.work import Quota
-from gateway.policy.lanes import Lanes
+from gateway.policy.target import TargetPolicy
 from gateway.policy.values import Duration, PolicyModel
 from gateway.schemas.webhooks import secret_key
 
 
-class TimeoutPolicy(PolicyModel):
-    """Limits of one attempt at a target."""
+class ModelPolicy(PolicyModel):
+    """A model that targets serve.
 
-    connect: Duration = 5.0
-    first_byte: Duration = 300.0
-    idle: Duration = 60.0
-    total: Duration = 600.0
-
-    def to_timeouts(self) -> Timeouts:
-        """As the value the provider takes."""
-        return Timeouts(self.connect, self.first_byte, self.idle, self.total)
-
-
-class RetryPolicy(PolicyModel):
-    """Full jitter: the bound doubles from ``base`` to ``cap``, the delay is drawn below it."""
-
-    attempts: int = Field(default=4, ge=1, le=20)
-    base: Duration = 0.25
-    cap: Duration = 8.0
-    resend_unknown: bool = False
-
-
-class WorkerPolicy(PolicyModel):
-    """Settings of a bundled worker.
-
-    ``rows`` sequences decode at once, of which ``reserved_rows`` are kept free of offline work;
-    ``context`` tokens per sequence; ``itl_target`` is the step time aimed at while an interactive
-    sequence decodes; ``prefill_chunk`` prompt tokens are processed per step beside decodes.
+    ``aliases`` are other names for it. The models of ``fallback`` serve a call when its own targets
+    do not, ``longer_context`` one that is too long for them; the key must be allowed to use them.
+    With ``affinity`` a conversation stays at the target that holds its prefix.
     """
 
-    rows: int = Field(default=72, ge=1, le=1024)
-    reserved_rows: int = Field(default=8, ge=0)
-    context: int = Field(default=2048, ge=64)
-    itl_target: Duration = 0.05
-    prefill_chunk: int = Field(default=256, ge=16)
-    threads: int | None = Field(default=None, ge=1)
-
-
-class RateLimits(PolicyModel):
-    """What the provider allows, for each of our keys there. Unset: found out while batches run."""
-
-    requests_per_minute: float | None = Field(default=None, ge=1)
-    tokens_per_minute: float | None = Field(default=None, ge=1)
-
-
-class BatchApiPolicy(PolicyModel):
-    """Use of a provider's own Batch API for batch rows that can wait.
-
-    ``window`` is the completion window asked for. Rows with at least ``min_slack`` left to their
-    deadline are collected for ``collect`` seconds or until there are ``max_rows``, and handed in;
-    ``max_batches`` run there at once and are asked about every ``poll`` seconds.
-    """
-
-    window: str = Field(default="24h", min_length=1)
-    min_slack: Duration = 3600.0
-    collect: Duration = 10.0
-    poll: Duration = Field(default=30.0, gt=0)
-    max_rows: int = Field(default=5000, ge=1, le=50_000)
-    max_batches: int = Field(default=4, ge=1)
-
-
-class TargetPolicy(PolicyModel):
-    """One model server or provider.
-
-    ``kind: local`` is the bundled worker, started and supervised by ``headway serve``; every other
-    kind needs ``base_url`` (ending in ``/v1`` as the vendor writes it). ``models`` is a list, or a
-    mapping from the public name to the name the target knows. Of several ``api_keys`` batch rows
-    use the next one when a key is refused or throttled; other calls use the first.
-    ``kind: azure`` sends the key as Azure wants it; the names it knows are deployments.
-    ``responses`` says that the target has the Responses API; for others it is translated.
-    """
-
-    kind: Literal["openai", "vllm", "sglang", "azure", "local"] = "openai"
-    base_url: str | None = None
-    api_version: str | None = Field(default=None, min_length=1)
-    api_key: SecretStr | None = None
-    api_keys: tuple[SecretStr, ...] = ()
-    limits: RateLimits = RateLimits()
-    batch_api: BatchApiPolicy | None = None
-    models: dict[str, str] = Field(min_length=1)
-    lanes: Lanes = Lanes()
-    timeouts: TimeoutPolicy = TimeoutPolicy()
-    retry: RetryPolicy = RetryPolicy()
-    headers: dict[str, SecretStr] = Field(default_factory=dict)
-    priority: bool | None = None
-    stream_usage: bool = True
-    responses: bool = False
-    worker: WorkerPolicy = WorkerPolicy()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _models_list_to_mapping(cls, value: object) -> object:
-        if isinstance(value, dict) and isinstance(value.get("models"), list):
-            return {**value, "models": {str(name): str(name) for name in value["models"]}}
-        return value
-
-    @field_validator("batch_api", mode="before")
-    @classmethod
-    def _plain_yes(cls, value: object) -> object:
-        return {} if value is True else (None if value is False else value)
-
-    @model_validator(mode="after")
-    def _has_an_address(self) -> "TargetPolicy":
-        if self.kind != "local" and not self.base_url:
-            raise ValueError("base_url is missing")
-        return self
-
-    @model_validator(mode="after")
-    def _what_azure_has(self) -> "TargetPolicy":
-        if self.api_version is not None and self.kind != "azure":
-            raise ValueError("api_version is for kind: azure")
-        if self.batch_api is not None and self.kind == "azure":
-            raise ValueError("batch_api is not available for kind: azure")
-        return self
-
-    @model_validator(mode="after")
-    def _one_way_to_give_keys(self) -> "TargetPolicy":
-        if self.api_key is not None and self.api_keys:
-            raise ValueError("give api_key or api_keys, not both")
-        return self
-
-    @property
-    def shared(self) -> bool:
-        """Whether interactive calls and batch rows meet on one engine here."""
-        if self.lanes.batch.shared is not None:
-            return self.lanes.batch.shared
-        return self.kind != "openai" or not str(self.base_url).startswith("https:")
-
-    @property
-    def sends_priority(self) -> bool:
-        """Whether calls carry a ``priority`` member (lower is sooner)."""
-        return self.kind == "local" if self.priority is None else self.priority
+    aliases: tuple[str, ...] = ()
+    fallback: tuple[str, ...] = ()
+    longer_context: str | None = None
+    affinity: bool = True
 
 
 class KeyPolicy(PolicyModel):
@@ -237,19 +114,30 @@ class Policy(PolicyModel):
     """The whole file."""
 
     targets: dict[str, TargetPolicy] = Field(min_length=1)
+    models: dict[str, ModelPolicy] = Field(default_factory=dict)
     keys: dict[str, KeyPolicy] = Field(default_factory=dict)
     tenants: dict[str, TenantPolicy] = Field(default_factory=dict)
     classify: ClassifyPolicy = ClassifyPolicy()
     batch: BatchPolicy = BatchPolicy()
     head_hold: Duration = 10.0
 
-    def models(self) -> dict[str, tuple[str, ...]]:
-        """Public model name → names of the targets that serve it, in the file's order."""
+    def served(self) -> dict[str, tuple[str, ...]]:
+        """Public model name → names of the targets that serve it, in the file's order.
+
+        Aliases come after the names they stand for.
+        """
         served: dict[str, tuple[str, ...]] = {}
         for name, target in self.targets.items():
             for model in target.models:
                 served[model] = (*served.get(model, ()), name)
+        for model, rules in self.models.items():
+            for alias in rules.aliases:
+                served[alias] = served.get(model, ())
         return served
+
+    def canonical(self) -> dict[str, str]:
+        """Alias → the name that targets know it by."""
+        return {alias: name for name, rules in self.models.items() for alias in rules.aliases}
 
     def quota(self, tenant: str) -> Quota:
         """What the tenant may have queued for one model."""

@@ -25,7 +25,8 @@ def bad_references(policy: Policy) -> Iterator[Fault]:
     yield from _addresses(policy)
     yield from _shared_keys(policy)
     yield from _webhooks(policy)
-    models = policy.models()
+    yield from _models(policy)
+    models = policy.served()
     for name, key in policy.keys.items():
         yield from _unknown(("keys", name, "models"), key.models, models, "model")
     keys = {SIMPLE_KEY, *policy.keys}
@@ -68,6 +69,27 @@ def _addresses(policy: Policy) -> Iterator[Fault]:
     for name, target in policy.targets.items():
         if target.base_url and not _usable(target.base_url):
             yield ("targets", name, "base_url"), "is not an http or https address"
+
+
+def _models(policy: Policy) -> Iterator[Fault]:
+    served = policy.served()
+    own = {model for target in policy.targets.values() for model in target.models}
+    taken: dict[str, str] = {}
+    for name, rules in policy.models.items():
+        place = ("models", name)
+        if name not in own:
+            yield place, f"no target serves it; there are {', '.join(sorted(own))}"
+        for number, alias in enumerate(rules.aliases):
+            other = name if alias in own else taken.setdefault(alias, name)
+            if alias in own or other != name or alias in rules.aliases[:number]:
+                what = "a model of a target" if alias in own else f"an alias of models.{other}"
+                yield (*place, "aliases", number), f"is {what} already"
+        longer = (rules.longer_context,) if rules.longer_context else ()
+        yield from _unknown((*place, "fallback"), rules.fallback, served, "model")
+        for fault in _unknown((*place, "longer_context"), longer, served, "model"):
+            yield (*place, "longer_context"), fault[1]
+        if name in {*rules.fallback, *longer}:
+            yield place, "cannot take over from itself"
 
 
 def _webhooks(policy: Policy) -> Iterator[Fault]:

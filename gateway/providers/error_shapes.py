@@ -13,6 +13,7 @@ _TOO_LONG_NAMES = frozenset({"context_length_exceeded", "exceed_context_size_err
 _TOO_LONG_TEXT = re.compile(
     r"maximum context length|model's context length|exceeds? the available context size"
     r"|input token count .{0,40}exceeds the maximum|prompt is too long"
+    r"|maximum model length|must have less than \d+ tokens"
     r"|inputs.{0,20} tokens \+ .{0,4}max_new_tokens",
     re.IGNORECASE,
 )

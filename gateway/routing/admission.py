@@ -2,17 +2,17 @@
 
 import asyncio
 import math
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from gateway.core.clock import Clock
 from gateway.core.errors import QueueFull
 from gateway.core.lanes import Lane
 from gateway.policy.lanes import LaneLimits
 from gateway.policy.model import Policy
+from gateway.routing.state import TargetState
 
 LONGEST_RETRY_AFTER = 60
-_MEMORY = 0.2  # weight of the newest sample in the mean time that a place is held
+_MEMORY = 0.2  # weight of the newest sample in a mean
 
 
 class Slot:
@@ -20,8 +20,8 @@ class Slot:
 
     __slots__ = ("_gate", "_since")
 
-    def __init__(self, gate: "_Gate", since: float) -> None:
-        self._gate: _Gate | None = gate
+    def __init__(self, gate: "Gate", since: float) -> None:
+        self._gate: Gate | None = gate
         self._since = since
 
     def release(self) -> None:
@@ -31,100 +31,149 @@ class Slot:
             gate.leave(self._since)
 
 
-class _Gate:
+class Gate:
     """The places of one target and lane."""
 
-    def __init__(self, limits: LaneLimits, clock: Clock, changed: asyncio.Event) -> None:
+    def __init__(
+        self, limits: LaneLimits, state: TargetState, clock: Clock, changed: asyncio.Event
+    ) -> None:
         self.limits = limits
-        self._changed = changed
+        self.changed = changed
+        self.state = state
         self.running = 0
-        self.waiting: deque[asyncio.Future[None]] = deque()
+        self.waiting: dict[asyncio.Future[Gate], None] = {}
         self._clock = clock
         self._held: float | None = None
+        self._interval: float | None = None
+        self._freed_at: float | None = None
 
-    async def enter(self) -> Slot:
-        self._changed.set()
-        if self.running >= self.limits.max_in_flight or self.waiting:
-            await self._wait()
-        else:
-            self.running += 1
+    @property
+    def free(self) -> bool:
+        """Whether a call would get a place at once."""
+        return self.running < self.limits.max_in_flight and not self.waiting
+
+    def take(self) -> Slot:
+        """A place that is free."""
+        self.changed.set()
+        self.running += 1
+        self.state.running += 1
         return Slot(self, self._clock.monotonic())
 
     def leave(self, since: float) -> None:
-        self._changed.set()
-        held = self._clock.monotonic() - since
-        self._held = held if self._held is None else self._held + _MEMORY * (held - self._held)
-        self._pass_on()
+        """A call that began then is over."""
+        self.changed.set()
+        now = self._clock.monotonic()
+        self._held = _mean(self._held, now - since)
+        if self.waiting:
+            if self._freed_at is not None:
+                self._interval = _mean(self._interval, now - self._freed_at)
+            self._freed_at = now
+        else:
+            self._freed_at = None
+        self.pass_on()
 
     def retry_after(self) -> int:
-        """Whole seconds until a newcomer would get a place, from the rate at which places free."""
-        each = self._held if self._held is not None else 1.0
-        seconds = (len(self.waiting) + 1) * each / max(self.limits.max_in_flight, 1)
+        """Whole seconds until a newcomer would get a place.
+
+        From the intervals at which the queue really moved; before it did, from how long calls hold
+        their places.
+        """
+        interval = self._interval
+        if interval is None:
+            held = self._held if self._held is not None else 1.0
+            interval = held / max(self.limits.max_in_flight, 1)
+        seconds = (len(self.waiting) + 1) * interval
         return min(max(math.ceil(seconds), 1), LONGEST_RETRY_AFTER)
 
-    async def _wait(self) -> None:
-        if len(self.waiting) >= self.limits.max_queue:
-            raise self._full("is full")
-        place = asyncio.get_running_loop().create_future()
-        self.waiting.append(place)
-        try:
-            async with asyncio.timeout(self.limits.max_wait):
-                await place
-        except BaseException as error:
-            if place.done() and not place.cancelled():
-                self._pass_on()  # the place came at the same moment: it is not ours to keep
-            elif place in self.waiting:
-                self.waiting.remove(place)
-            if isinstance(error, TimeoutError):
-                raise self._full("did not move in time") from None
-            raise
-
-    def _pass_on(self) -> None:
+    def pass_on(self) -> None:
         """Hand a place that was counted as running to the next in line, or free it."""
         while self.waiting:
-            place = self.waiting.popleft()
+            place = next(iter(self.waiting))
+            del self.waiting[place]
             if not place.done():
-                place.set_result(None)
+                place.set_result(self)
                 return
         self.running -= 1
-
-    def _full(self, what: str) -> QueueFull:
-        return QueueFull(
-            f"Too many calls at once: the queue of this model and class {what}.",
-            retry_after=self.retry_after(),
-        )
+        self.state.running -= 1
 
 
 class Admission:
     """The gates of all targets and lanes of a policy.
 
-    ``changed`` is set when a call comes or goes.
+    ``states`` hear how many calls run; ``changed`` is set when a call comes or goes.
     """
 
-    def __init__(self, policy: Policy, clock: Clock) -> None:
+    def __init__(
+        self, policy: Policy, clock: Clock, states: Mapping[str, TargetState] | None = None
+    ) -> None:
+        self._clock = clock
         self.changed = asyncio.Event()
-        self._gates = {
-            (name, lane): _Gate(target.lanes.of(lane), clock, self.changed)
-            for name, target in policy.targets.items()
+        known = states or {n: TargetState(n, target) for n, target in policy.targets.items()}
+        self._lanes = {
+            lane: {
+                name: Gate(target.lanes.of(lane), known[name], clock, self.changed)
+                for name, target in policy.targets.items()
+            }
             for lane in (Lane.INTERACTIVE, Lane.ELASTIC)
         }
 
-    async def enter(self, target: str, lane: Lane) -> Slot:
-        """A place at ``target``, in order of arrival.
+    def gates(self, lane: Lane) -> Mapping[str, Gate]:
+        """The gates of a lane by target."""
+        return self._lanes[lane]
 
-        Raises QueueFull when the queue is full, or the place did not come within ``max_wait``.
-        Whoever gets a slot must release it; one who is cancelled while waiting has none.
+    async def enter(self, target: str, lane: Lane) -> Slot:
+        """A place at ``target``, in order of arrival. As ``wait_for_place``, of one target."""
+        gate = self._lanes[lane][target]
+        return gate.take() if gate.free else (await self.wait_for_place([gate]))[1]
+
+    async def wait_for_place(self, gates: Sequence[Gate]) -> tuple[Gate, Slot]:
+        """The first place that comes free at one of ``gates``; each keeps the order of arrival.
+
+        Raises QueueFull when all queues are full, or no place came within ``max_wait``. Whoever
+        gets a slot must release it; one who is cancelled while waiting has none.
         """
-        return await self._gates[target, lane].enter()
+        lines = [gate for gate in gates if len(gate.waiting) < gate.limits.max_queue]
+        if not lines:
+            raise _full(gates, "is full")
+        place: asyncio.Future[Gate] = asyncio.get_running_loop().create_future()
+        for gate in lines:
+            gate.waiting[place] = None
+        self.changed.set()
+        try:
+            async with asyncio.timeout(max(gate.limits.max_wait for gate in lines)):
+                got = await place
+        except BaseException as error:
+            if place.done() and not place.cancelled():
+                place.result().pass_on()  # it came at the same moment: it is not ours to keep
+            if isinstance(error, TimeoutError):
+                raise _full(gates, "did not move in time") from None
+            raise
+        finally:
+            for gate in lines:
+                gate.waiting.pop(place, None)
+        return got, Slot(got, self._clock.monotonic())
 
     def places(self) -> Iterator[tuple[str, Lane]]:
         """Every target and lane."""
-        yield from self._gates
+        for lane, gates in self._lanes.items():
+            for name in gates:
+                yield name, lane
 
     def running(self, target: str, lane: Lane) -> int:
         """Places taken now."""
-        return self._gates[target, lane].running
+        return self._lanes[lane][target].running
 
     def waiting(self, target: str, lane: Lane) -> int:
         """Calls in line now."""
-        return len(self._gates[target, lane].waiting)
+        return len(self._lanes[lane][target].waiting)
+
+
+def _full(gates: Sequence[Gate], what: str) -> QueueFull:
+    return QueueFull(
+        f"Too many calls at once: the queue of this model and class {what}.",
+        retry_after=min(gate.retry_after() for gate in gates),
+    )
+
+
+def _mean(mean: float | None, newest: float) -> float:
+    return newest if mean is None else mean + _MEMORY * (newest - mean)

@@ -1,52 +1,121 @@
-"""The targets of a plan, one after the other, until one answers."""
+"""The targets of a call, one after the other, until one answers."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from gateway.core.clock import Clock
 from gateway.core.errors import (
+    ContextLengthExceeded,
     HeadwayError,
     OutcomeUnknown,
     QueueFull,
     UpstreamError,
     UpstreamRejected,
 )
-from gateway.routing.plan import Route
+from gateway.routing.course import Course
+from gateway.routing.plan import Group, Route
 from gateway.routing.retry import with_retries
 
 T = TypeVar("T")
 Attempt = Callable[[Route, bool], Awaitable[T]]
 
 
-async def attempt_all(
-    plan: tuple[Route, ...],
-    attempt: Attempt[T],
-    clock: Clock,
-) -> T:
-    """The first success of ``attempt(route, last)`` over the plan; raises the last error.
+async def attempt_all(course: Course, attempt: Attempt[T], clock: Clock) -> T:
+    """The first success of ``attempt(route, last)`` over the course; raises the last error.
 
     ``attempt`` must raise nothing once content was passed on, or everything would be sent twice.
     A full queue and every failure but the request's own fault lead to the next target; so does an
-    unknown outcome only where the policy allows sending again.
+    unknown outcome only where the policy allows sending again, and a prompt that is too long only
+    where a longer context is. Of targets that share the calls the next one is tried at once; each
+    other, and the last of those, is tried again as its policy says.
     """
-    started = clock.monotonic()
-    final = len(plan) - 1
-    for position, route in enumerate(plan):
-        last = position == final
+    groups = course.groups
+    failed: HeadwayError | None = None
+    while groups:
+        ready, groups = course.ready(groups[0], failed), groups[1:]
+        while ready:
+            later = any(course.ready(group, failed) for group in groups)
+            try:
+                route = await course.next(ready, spill=later)
+            except QueueFull as error:
+                failed = error
+                _or_raise(error, ready[0], later=later)
+                break
+            if route is None:
+                break
+            ready.remove(route)
+            try:
+                return await _one(course, route, attempt, clock, (bool(ready), later))
+            except (UpstreamError, QueueFull) as error:
+                failed = error
+                ready, groups = _onward(course, route, error, (ready, groups))
+    raise failed or course.closed()
 
-        async def once(route: Route = route, last: bool = last) -> T:
-            return await attempt(route, last)
 
+async def _one(
+    course: Course, route: Route, attempt: Attempt[T], clock: Clock, more: tuple[bool, bool]
+) -> T:
+    """An attempt; tried again unless another target of the group is there to be tried at once."""
+    others, later = more
+    last = not (others or later)
+    state = route.state
+
+    async def once() -> T:
+        state.breaker.enter(clock.monotonic())
         try:
-            deadline = started + route.timeouts.total
-            return await with_retries(once, route.retry, deadline, clock)
-        except (UpstreamError, QueueFull) as error:
-            if last or not _may_move_on(error, route):
+            got = await _with_keys(course, route, attempt, last)
+        except UpstreamError as error:
+            state.failed(error, clock.monotonic())
+            raise
+        course.began(route)
+        return got
+
+    try:
+        state.budget.called()
+        if others:
+            return await once()
+        deadline = course.deadline(route)
+        return await with_retries(
+            once, route.retry, deadline, clock, budget=state.budget, patient=last
+        )
+    finally:
+        course.give_up_place()
+
+
+async def _with_keys(course: Course, route: Route, attempt: Attempt[T], last: bool) -> T:
+    """An attempt, at once again with the next of our keys there when it was the key's fault."""
+    for _ in range(len(route.state.credentials) - 1):
+        try:
+            return await attempt(route, last)
+        except UpstreamError as error:
+            if not course.refused(route, error):
                 raise
-    raise AssertionError("a plan has at least one route")
+    try:
+        return await attempt(route, last)
+    except UpstreamError as error:
+        course.refused(route, error)
+        raise
 
 
-def _may_move_on(error: HeadwayError, route: Route) -> bool:
+def _onward(
+    course: Course,
+    route: Route,
+    error: UpstreamError | QueueFull,
+    left: tuple[list[Route], tuple[Group, ...]],
+) -> tuple[list[Route], tuple[Group, ...]]:
+    """What is left to try after ``route`` failed so. Raises the error when that is the end."""
+    if error.code == ContextLengthExceeded.code:
+        return [], course.longer(route)
+    ready, groups = left
+    _or_raise(error, route, later=bool(ready or groups))
+    return course.ready(ready, error), groups
+
+
+def _or_raise(error: HeadwayError, route: Route, *, later: bool) -> None:
+    """Go on to what comes later, if there is any and the failure allows it."""
     if isinstance(error, OutcomeUnknown):
-        return route.retry.resend_unknown
-    return not isinstance(error, UpstreamRejected)
+        later = later and route.retry.resend_unknown
+    elif isinstance(error, QueueFull):
+        later = later and route.spill != "never"
+    if not later or isinstance(error, UpstreamRejected):
+        raise error

@@ -3,15 +3,19 @@
 from dataclasses import dataclass
 
 from gateway.core.targets import Timeouts
-from gateway.policy.model import RetryPolicy
+from gateway.policy.target import RetryPolicy
+from gateway.routing.state import TargetState
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Route:
     """A target and the name it knows the model by. ``kind`` is the target's kind in the policy.
 
     ``asks_usage``: streams are asked for their usage with ``stream_options``.
     ``responses``: it has the Responses API itself.
+    ``weight`` is its share among its like, ``context`` the longest prompt and answer in tokens if
+    that is known, ``spill`` when the next target takes a call that finds no place; ``seed`` places
+    conversations.
     """
 
     target: str
@@ -20,5 +24,14 @@ class Route:
     timeouts: Timeouts
     retry: RetryPolicy
     sends_priority: bool
+    state: TargetState
     asks_usage: bool = True
     responses: bool = False
+    weight: float = 1.0
+    context: int | None = None
+    spill: str = "full"
+    seed: int = 0
+
+
+#: Targets that share the calls of a model; most stand alone.
+Group = tuple[Route, ...]

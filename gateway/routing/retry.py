@@ -15,7 +15,8 @@ from gateway.core.errors import (
     UpstreamThrottled,
     UpstreamTimeout,
 )
-from gateway.policy.model import RetryPolicy
+from gateway.policy.target import RetryPolicy
+from gateway.routing.budget import RetryBudget
 
 T = TypeVar("T")
 
@@ -50,26 +51,63 @@ def delay_before(tries: int, error: BaseException, rule: RetryPolicy) -> float:
 
 
 async def with_retries(
-    attempt: Callable[[], Awaitable[T]], rule: RetryPolicy, deadline: float, clock: Clock
+    attempt: Callable[[], Awaitable[T]],
+    rule: RetryPolicy,
+    deadline: float,
+    clock: Clock,
+    *,
+    budget: RetryBudget | None = None,
+    patient: bool = True,
 ) -> T:
-    """``attempt()``, again while the rule allows it and the wait ends before ``deadline``.
+    """``attempt()``, again while rule and budget allow it and the wait ends before ``deadline``.
 
-    ``deadline`` is in the clock's monotonic seconds. Raises the last error as it is.
+    ``deadline`` is in the clock's monotonic seconds. Who is not ``patient`` does not wait for a
+    time that the target tells. Raises the last error as it is.
     """
     try:
         return await attempt()
     except UpstreamError as error:
         if rule.attempts == 1 or not may_try_again(error, rule):
             raise
-        return await _again(attempt, error, rule, deadline, clock)
+        first = error
+    return await _again(attempt, first, rule, clock, Stop(rule, deadline, clock, budget, patient))
+
+
+class Stop:
+    """Says when it is enough."""
+
+    def __init__(
+        self,
+        rule: RetryPolicy,
+        deadline: float,
+        clock: Clock,
+        budget: RetryBudget | None,
+        patient: bool,
+    ) -> None:
+        self._rule = rule
+        self._deadline = deadline
+        self._clock = clock
+        self._budget = budget
+        self._patient = patient
+
+    def __call__(self, state: tenacity.RetryCallState) -> bool:
+        """Whether the failure that ``state`` tells of is the last. A retry is counted."""
+        error = _error_of(state)
+        told = isinstance(error, UpstreamError) and error.retry_after
+        return (
+            state.attempt_number >= self._rule.attempts
+            or self._clock.monotonic() + state.upcoming_sleep > self._deadline
+            or bool(told and not self._patient)
+            or not (self._budget is None or self._budget.take())
+        )
 
 
 async def _again(
     attempt: Callable[[], Awaitable[T]],
     first: UpstreamError,
     rule: RetryPolicy,
-    deadline: float,
     clock: Clock,
+    stop: Stop,
 ) -> T:
     failed: list[UpstreamError] = [first]
 
@@ -80,10 +118,6 @@ async def _again(
 
     def wait(state: tenacity.RetryCallState) -> float:
         return delay_before(state.attempt_number, _error_of(state), rule)
-
-    def stop(state: tenacity.RetryCallState) -> bool:
-        late = clock.monotonic() + state.upcoming_sleep > deadline
-        return late or state.attempt_number >= rule.attempts
 
     retrying = tenacity.AsyncRetrying(
         retry=tenacity.retry_if_exception(lambda error: may_try_again(error, rule)),

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gateway.core.errors import ConfigError
@@ -40,8 +41,9 @@ class KeyRing:
         Raises ConfigError when two names hold the same key, or a key is empty.
         """
         ring: dict[bytes, Caller] = {}
+        canonical = policy.canonical()
         for name, key in policy.keys.items():
-            models = None if key.models is None else frozenset(key.models)
+            models = None if key.models is None else _with_aliases(key.models, canonical)
             caller = Caller(name, key.tenant, policy.weight(key.tenant), key.ceiling, models)
             if key.key is not None:
                 _put(ring, _digest(key.key.get_secret_value()), caller)
@@ -64,6 +66,12 @@ class KeyRing:
         digest = _digest(token)
         known, caller = self._callers.get(digest, (b"", None))
         return caller if hmac.compare_digest(known, digest) else None
+
+
+def _with_aliases(models: Iterable[str], canonical: Mapping[str, str]) -> frozenset[str]:
+    """``models``, and every other name of one of them."""
+    known = frozenset(models)
+    return known | {alias for alias, name in canonical.items() if name in known}
 
 
 def masked(token: str) -> str:

@@ -67,10 +67,15 @@ def test_retry_after(error: Exception, expected: bytes | None) -> None:
 
 
 def test_should_retry() -> None:
-    """Conflicts and used-up quotas are not worth another try."""
+    """Conflicts, used-up quotas and keys of ours that are refused are not worth another try."""
     quota = e.UpstreamThrottled("x", target="t", status=429, code="insufficient_quota")
-    for error in (e.Conflict("x"), quota):
+    conflict = e.UpstreamRejected("x", target="t", status=409)
+    credential = e.UpstreamCredential("x", target="t", status=401)
+    for error in (e.Conflict("x"), quota, conflict, credential):
         assert dict(answer_for(error).headers)[b"x-should-retry"] == b"false"
+    rejected = e.UpstreamRejected("x", target="t", status=422)
+    for other in (rejected, e.Unavailable("x"), e.UpstreamFailed("x", target="t", status=500)):
+        assert b"x-should-retry" not in dict(answer_for(other).headers)
 
 
 def test_statuses_of_targets() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.policy import model
+from gateway.policy import lanes, model, target
 from gateway.policy.loader import load_policy
 from gateway.policy.model import Policy
 from gateway.policy.values import PolicyModel
@@ -15,7 +15,7 @@ from tests.support.settings_table import PAGE, page_with_table
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 MODELS = [
-    value for value in vars(model).values()
+    value for value in {**vars(lanes), **vars(target), **vars(model)}.values()
     if isinstance(value, type) and issubclass(value, PolicyModel) and value is not PolicyModel
 ]  # fmt: skip
 

@@ -6,13 +6,8 @@ import pytest
 
 from gateway.policy.faults import RENAMED
 from gateway.policy.lanes import LaneLimits
-from gateway.policy.model import (
-    ClassifyPolicy,
-    Policy,
-    RateLimits,
-    RetryPolicy,
-    TargetPolicy,
-)
+from gateway.policy.model import ModelPolicy, Policy
+from gateway.policy.target import RateLimits, RetryPolicy, TargetPolicy
 from tests.support.policies import faults_of, write_policy
 
 BASE = "targets:\n  up:\n    base_url: http://127.0.0.1:9/v1\n    models: [m1]\n"
@@ -58,7 +53,14 @@ def test_a_wrong_value_is_not_repeated(tmp_path: Path) -> None:
 
 def test_renamed_keys_lead_to_names_that_exist() -> None:
     """No advice sends a reader to an unknown name."""
-    models = (Policy, TargetPolicy, RateLimits, LaneLimits, RetryPolicy, ClassifyPolicy)
+    models = (
+        Policy,
+        ModelPolicy,
+        TargetPolicy,
+        RateLimits,
+        LaneLimits,
+        RetryPolicy,
+    )
     known = {name for model in models for name in model.model_fields}
     assert set(RENAMED.values()) <= known
     assert not set(RENAMED) & known

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from gateway.policy.model import TargetPolicy
+from gateway.policy.target import TargetPolicy
 
 
 def _target(**given: object) -> TargetPolicy:

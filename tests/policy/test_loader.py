@@ -71,7 +71,7 @@ def test_cfg_09_nothing_configured_is_a_default_without_an_upstream() -> None:
     assert [(t.kind, t.base_url, t.api_key) for t in policy.targets.values()] == [
         ("local", None, None)
     ]
-    assert policy.models() == {"smollm2-135m-instruct": ("local",)}
+    assert policy.served() == {"smollm2-135m-instruct": ("local",)}
     limits = policy.targets["local"].lanes
     assert limits.interactive.max_in_flight == 8
     assert limits.interactive.max_queue >= 64

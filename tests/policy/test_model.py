@@ -5,7 +5,8 @@ from pydantic import ValidationError
 
 from gateway.core.lanes import Lane
 from gateway.policy.lanes import Lanes
-from gateway.policy.model import KeyPolicy, Policy, TargetPolicy, TimeoutPolicy
+from gateway.policy.model import KeyPolicy, Policy
+from gateway.policy.target import TargetPolicy, TimeoutPolicy
 
 
 def test_models_may_be_renamed_per_target() -> None:
@@ -18,7 +19,7 @@ def test_models_may_be_renamed_per_target() -> None:
             }
         }
     )
-    assert policy.models() == {"m1": ("a", "b"), "m2": ("a",)}
+    assert policy.served() == {"m1": ("a", "b"), "m2": ("a",)}
     assert policy.targets["b"].models["m1"] == "vendor/m-1"
     assert policy.weight("nobody") == 1.0
 

@@ -25,6 +25,13 @@ BASE = "targets:\n  up: {base_url: 'http://127.0.0.1:9/v1', models: [m1]}\n"
         ("keys: {a: {key: x}, b: {key: x}}\n", "keys.b: the same key as keys.a"),
         ("keys: {a: {key: }}\n", "keys.a.key: is empty"),
         ("keys: {a: {sha256: ''}}\n", "keys.a.sha256: is empty"),
+        ("models: {m9: {}}\n", "models.m9: no target serves it; there are m1"),
+        ("models: {m1: {fallback: [m9]}}\n", "models.m1.fallback[0]: no model is called 'm9'"),
+        ("models: {m1: {longer_context: m9}}\n", "models.m1.longer_context: no model is called"),
+        ("models: {m1: {fallback: [m1]}}\n", "models.m1: cannot take over from itself"),
+        ("models: {m1: {aliases: [m1]}}\n", "models.m1.aliases[0]: is a model of a target"),
+        ("models: {m1: {aliases: [x, x]}}\n", "models.m1.aliases[1]: is an alias of models.m1"),
+        ("models: {m1: {alias: [x]}}\n", "models.m1.alias: unknown key; it is called 'aliases'"),
     ],
 )
 def test_what_points_nowhere_is_refused(text: str, fault: str, tmp_path: Path) -> None:

@@ -166,3 +166,28 @@ def test_members_of_an_error_may_be_anything(odd: object) -> None:
 def test_host_and_port_apart(text: str, shown: str | None) -> None:
     """However they are written; numbers that only look like it stay."""
     assert Scrubber.of("http://127.0.0.1:19101/v1").clean(text) == (shown or text)
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "This model's maximum context length is 2048 tokens. However, you requested 3000."),
+        (400, "The decoder prompt (length 3000) is longer than the maximum model length of 2048."),
+        (400, "The input (3000 tokens) is longer than the model's context length (2048 tokens)."),
+        (400, "the request exceeds the available context size, try increasing it"),
+        (400, "prompt is too long: 210000 tokens > 200000 maximum"),
+        (400, "The input token count (1200000) exceeds the maximum number of tokens allowed."),
+        (
+            413,
+            "Prompt contains 33000 tokens, too large for model with 32768 maximum context length",
+        ),
+        (422, "Input validation error: `inputs` must have less than 1024 tokens. Given: 3000"),
+        (422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048."),
+    ],
+)
+def test_a_prompt_that_is_too_long(status: int, message: str) -> None:
+    """Whatever words a server has for it, one code stands for all."""
+    error = failed(status, {"error": {"message": message, "code": status}})
+    assert error.code == "context_length_exceeded"
+    assert orjson.loads(error.body)["error"]["code"] == "context_length_exceeded"
+    assert failed(500, {"error": {"message": message}}).code != "context_length_exceeded"

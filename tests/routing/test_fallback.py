@@ -1,5 +1,6 @@
 """From one target to the next."""
 
+import asyncio
 import contextlib
 
 import pytest
@@ -10,23 +11,23 @@ from gateway.core.errors import (
     OutcomeUnknown,
     QueueFull,
     StreamInterrupted,
+    Unavailable,
     UpstreamCredential,
+    UpstreamFailed,
     UpstreamRejected,
+    UpstreamThrottled,
 )
 from gateway.core.lanes import Lane
-from gateway.policy.model import Policy
-from gateway.routing.fallback import attempt_all
+from gateway.routing.course import Course
+from gateway.routing.fallback import Attempt, attempt_all
 from gateway.routing.plan import Route
-from gateway.routing.router import Router
+from tests.support.routes import Roads, a_target
 
 
-def plan(*, resend: bool = False) -> tuple[Route, ...]:
+def course(*, resend: bool = False) -> Course:
     """Two targets for one model."""
-    retry = {"attempts": 1, "resend_unknown": resend}
-    target = {"base_url": "http://x/v1", "models": ["m"], "retry": retry}
-    return Router(Policy.model_validate({"targets": {"a": target, "b": target}})).plan(
-        "m", Lane.INTERACTIVE
-    )
+    target = a_target(retry={"attempts": 1, "resend_unknown": resend})
+    return Roads({"a": target, "b": target}).course()
 
 
 async def _asked(error: HeadwayError, *, resend: bool = False) -> list[tuple[str, bool]]:
@@ -38,7 +39,7 @@ async def _asked(error: HeadwayError, *, resend: bool = False) -> list[tuple[str
             raise error
 
     with contextlib.suppress(type(error)):
-        await attempt_all(plan(resend=resend), attempt, SystemClock())
+        await attempt_all(course(resend=resend), attempt, SystemClock())
     return asked
 
 
@@ -65,3 +66,149 @@ async def test_unknown_outcome_only_where_allowed() -> None:
     error = OutcomeUnknown("x", target="a")
     assert len(await _asked(error)) == 1
     assert len(await _asked(error, resend=True)) == 2
+
+
+def ok_but(*failing: tuple[str, HeadwayError]) -> tuple[list[str], Attempt[str]]:
+    """Which targets were asked, and an attempt at which the given ones fail."""
+    asked: list[str] = []
+    errors = dict(failing)
+
+    async def attempt(route: Route, last: bool) -> str:
+        del last
+        asked.append(route.target)
+        if route.target in errors:
+            raise errors[route.target]
+        return route.target
+
+    return asked, attempt
+
+
+QUICK = {"attempts": 3, "base": 0.001, "cap": 0.001}
+FAILED = UpstreamFailed("x", target="a", status=500)
+TOO_LONG = UpstreamRejected("x", target="a", status=400, code="context_length_exceeded")
+
+
+async def test_of_equal_targets_the_next_is_asked_at_once() -> None:
+    """One call at each, and retries at the last alone."""
+    targets = {name: a_target(weight=1, retry=QUICK) for name in "abc"}
+    asked, attempt = ok_but(("a", FAILED), ("b", FAILED), ("c", FAILED))
+    with pytest.raises(UpstreamFailed):
+        await attempt_all(Roads(targets).course(), attempt, SystemClock())
+    assert sorted(asked[:3]) == ["a", "b", "c"]
+    assert asked[2:] == [asked[2]] * 3
+
+
+async def test_a_target_that_is_left_out_is_not_asked() -> None:
+    """The breaker closes it for all calls; the next target is asked first."""
+    roads = Roads({"a": a_target(breaker={"failures": 2}, retry=QUICK), "b": a_target()})
+    asked, attempt = ok_but(("a", FAILED))
+    for _ in range(3):
+        assert await attempt_all(roads.course(), attempt, SystemClock()) == "b"
+    assert asked == ["a", "a", "a", "b", "b", "b"]
+
+
+async def test_a_told_pause_is_not_waited_for_when_another_can_serve() -> None:
+    """The target is left alone as long as it said, and the next one serves at once."""
+    told = UpstreamThrottled("x", target="a", status=429, retry_after=30)
+    roads = Roads({"a": a_target(), "b": a_target()})
+    asked, attempt = ok_but(("a", told))
+    for _ in range(2):
+        assert await attempt_all(roads.course(), attempt, SystemClock()) == "b"
+    assert asked == ["a", "b", "b"]
+
+
+async def test_the_next_key_at_once() -> None:
+    """A key that is refused does not cost a pause, nor the target its turn."""
+    roads = Roads({"a": a_target(api_keys=["k1", "k2", "k3"])})
+    course, used = roads.course(), []
+
+    async def attempt(route: Route, last: bool) -> str:
+        del last
+        (await course.enter(route)).release()
+        used.append(course.key)
+        if course.key < 2:
+            raise UpstreamCredential("x", target="a", status=401)
+        return "ok"
+
+    assert await attempt_all(course, attempt, SystemClock()) == "ok"
+    assert used == [0, 1, 2]
+    assert roads.router.states["a"].credentials.pick(roads.clock.monotonic()) == 2
+
+
+async def test_the_last_key_that_is_refused_is_the_answer() -> None:
+    """When no key is left, the refusal is raised; then nothing is sent for a while."""
+    roads = Roads({"a": a_target(api_keys=["k1", "k2"])})
+    course = roads.course()
+
+    async def attempt(route: Route, last: bool) -> str:
+        del last
+        (await course.enter(route)).release()
+        raise UpstreamCredential("x", target="a", status=401)
+
+    with pytest.raises(UpstreamCredential):
+        await attempt_all(course, attempt, SystemClock())
+    with pytest.raises(Unavailable):
+        await attempt_all(roads.course(), attempt, SystemClock())
+
+
+async def test_retries_end_with_the_budget() -> None:
+    """Ten are free; then a share of the calls may be retried and no more."""
+    roads = Roads({"a": a_target(retry={**QUICK, "budget": 0.5})})
+    asked, attempt = ok_but(("a", UpstreamThrottled("x", target="a", status=429)))
+    for _ in range(40):
+        with pytest.raises(UpstreamThrottled):
+            await attempt_all(roads.course(), attempt, SystemClock())
+    assert 40 < len(asked) <= 40 + 10 + 20
+
+
+async def test_too_long_goes_where_it_fits() -> None:
+    """To the model named for it, not to the next of the same size."""
+    targets = {"a": a_target(), "b": a_target(), "big": a_target(models=["long"])}
+    roads = Roads(targets, models={"m": {"longer_context": "long"}})
+    asked, attempt = ok_but(("a", TOO_LONG))
+    assert await attempt_all(roads.course(), attempt, SystemClock()) == "big"
+    assert asked == ["a", "big"]
+    asked, attempt = ok_but(("a", TOO_LONG))
+    with pytest.raises(UpstreamRejected):
+        await attempt_all(roads.course(only={"m"}), attempt, SystemClock())
+    assert asked == ["a"]
+
+
+async def test_too_long_for_the_longest_ends() -> None:
+    """Nobody is asked twice."""
+    roads = Roads(
+        {"a": a_target(context=10), "big": a_target(models=["long"], context=20)},
+        models={"m": {"longer_context": "long"}},
+    )
+    asked, attempt = ok_but(("a", TOO_LONG), ("big", TOO_LONG))
+    with pytest.raises(UpstreamRejected):
+        await attempt_all(roads.course(), attempt, SystemClock())
+    assert asked == ["a", "big"]
+
+
+async def test_a_full_queue_spills_unless_forbidden() -> None:
+    """``never`` answers 429; otherwise the next target takes the call."""
+    for spill, served in (("never", None), ("full", "b"), ("now", "b")):
+        full = {"max_in_flight": 1, "max_queue": 0, "spill": spill}
+        roads = Roads({"a": a_target(lanes={"interactive": full}), "b": a_target()})
+        held = await roads.admission.enter("a", Lane.INTERACTIVE)
+        _, attempt = ok_but()
+        if served is None:
+            with pytest.raises(QueueFull):
+                await attempt_all(roads.course(), attempt, SystemClock())
+        else:
+            assert await attempt_all(roads.course(), attempt, SystemClock()) == served
+        held.release()
+        assert [state.running for state in roads.router.states.values()] == [0, 0]
+
+
+async def test_nothing_is_left_behind_by_a_cancelled_call() -> None:
+    """The place held for an attempt comes back however it ends."""
+    roads = Roads({"a": a_target()})
+
+    async def attempt(route: Route, last: bool) -> str:
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await attempt_all(roads.course(), attempt, SystemClock())
+    assert roads.router.states["a"].running == 0

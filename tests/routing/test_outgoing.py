@@ -6,17 +6,15 @@ import orjson
 import pytest
 
 from gateway.core.lanes import Lane
-from gateway.core.targets import Timeouts
-from gateway.policy.model import RetryPolicy
 from gateway.routing.outgoing import DENIED, outgoing_body, without_denied
-from gateway.routing.plan import Route
+from tests.support.routes import a_route
 
 
 def sent(members: dict[str, Any], *, kind: str = "vllm", **how: Any) -> dict[str, Any]:
     """The parsed body for a target of ``kind``."""
     ranked = bool(how.pop("ranked", False))
     asks = bool(how.pop("asks_usage", True))
-    route = Route("t", "their-m", kind, Timeouts(), RetryPolicy(), ranked, asks)
+    route = a_route("t", "their-m", kind, sends_priority=ranked, asks_usage=asks)
     lane = how.pop("lane", Lane.INTERACTIVE)
     body: dict[str, Any] = orjson.loads(
         outgoing_body(members, route, lane, stream=how.pop("stream", False), **how)

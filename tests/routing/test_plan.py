@@ -4,13 +4,11 @@ import dataclasses
 
 import pytest
 
-from gateway.core.targets import Timeouts
-from gateway.policy.model import RetryPolicy
-from gateway.routing.plan import Route
+from tests.support.routes import a_route
 
 
 def test_a_route_does_not_change() -> None:
     """A route is a frozen value."""
-    route = Route("t", "m", "vllm", Timeouts(), RetryPolicy(), sends_priority=False)
+    route = a_route()
     with pytest.raises(dataclasses.FrozenInstanceError):
         route.target = "other"  # type: ignore[misc]

@@ -1,5 +1,7 @@
 """When a target is tried again, and how long after."""
 
+from typing import Any
+
 import pytest
 
 from gateway.core.clock import SystemClock
@@ -12,7 +14,8 @@ from gateway.core.errors import (
     UpstreamThrottled,
     UpstreamTimeout,
 )
-from gateway.policy.model import RetryPolicy
+from gateway.policy.target import RetryPolicy
+from gateway.routing.budget import RetryBudget
 from gateway.routing.retry import delay_before, may_try_again, with_retries
 
 QUICK = RetryPolicy(attempts=3, base=0.001, cap=0.002)
@@ -60,7 +63,7 @@ def test_told_delay_is_a_floor() -> None:
     assert all(3 <= delay_before(1, error, QUICK) <= 3.5 for _ in range(50))
 
 
-async def _tries(errors: list[UpstreamError], deadline: float = 1e12) -> int:
+async def _tries(errors: list[UpstreamError], deadline: float = 1e12, **how: Any) -> int:
     made = 0
 
     async def attempt() -> str:
@@ -71,7 +74,7 @@ async def _tries(errors: list[UpstreamError], deadline: float = 1e12) -> int:
         return "ok"
 
     try:
-        await with_retries(attempt, QUICK, deadline, SystemClock())
+        await with_retries(attempt, QUICK, deadline, SystemClock(), **how)
     except UpstreamError:
         return -made
     return made
@@ -95,3 +98,18 @@ async def test_stops_at_what_may_not_be_tried_again() -> None:
 async def test_never_waits_past_the_deadline() -> None:
     """A wait that would end too late is not begun."""
     assert await _tries([UpstreamRefused("x", target="t")], deadline=0.0) == -1
+
+
+async def test_who_is_in_a_hurry_does_not_wait_as_told() -> None:
+    """A told pause ends it when there is somewhere else to go; a pause of ours does not."""
+    told = UpstreamThrottled("x", target="t", status=429, retry_after=0.01)
+    assert await _tries([told], patient=False) == -1
+    assert await _tries([UpstreamRefused("x", target="t")], patient=False) == 2
+
+
+async def test_never_more_than_the_budget_allows() -> None:
+    """An empty budget ends it."""
+    budget = RetryBudget(0.0)
+    while budget.take():
+        pass
+    assert await _tries([UpstreamRefused("x", target="t")], budget=budget) == -1

@@ -39,3 +39,11 @@ def test_unknown_model() -> None:
         Router(POLICY).plan("x" * 5000, Lane.INTERACTIVE)
     assert len(caught.value.message) < 400
     assert "their-m" not in caught.value.message
+
+
+def test_aliases_are_models() -> None:
+    """They are listed, and batch rows find their target's own name under them."""
+    policy = {**POLICY.model_dump(), "models": {"m": {"aliases": ["gpt"]}}}
+    router = Router(Policy.model_validate(policy))
+    assert router.models == ("m", "n", "gpt")
+    assert router.route("two", "gpt").served_model == "m"

@@ -3,18 +3,16 @@
 from typing import Any
 
 from gateway.core.clock import SystemClock
-from gateway.core.targets import Timeouts
 from gateway.core.usage import Usage
 from gateway.dispatch.carriage import CarryRules, Means
 from gateway.dispatch.carrier import Carrier
 from gateway.dispatch.carrying import CarryingPool
-from gateway.policy.model import RetryPolicy
 from gateway.providers.remote_batches import RemoteBatches
-from gateway.routing.plan import Route
 from gateway.store.blobs import LocalBlobs
 from gateway.store.carries import Carries
 from tests.support.batch_provider import BatchProvider
 from tests.support.rig import SHARD, Rig
+from tests.support.routes import a_route
 
 MADE: list[Carrier] = []
 RULES = CarryRules("24h", slack=5.0, collect=0.1, poll=0.05, rows=100, batches=2)
@@ -40,7 +38,7 @@ def carrying(
     api = RemoteBatches("p", provider.url, clock)
     carries = Carries(LocalBlobs(rig.root))
     means = Means(api, rules, carries, rig.runner, rig.settler, rig.holdings, clock)
-    route = Route("p", "their-m", "openai", Timeouts(), RetryPolicy(), sends_priority=False)
+    route = a_route("p", "their-m")
     carrier = Carrier(means, lambda _: route)
     pool = CarryingPool(carrier, None if alone else rig.pool)
     rig.dispatcher._pools = {SHARD: pool}

@@ -105,14 +105,15 @@ def running_gateway(
     entries = {name: {"models": [MODEL], **entry} for name, entry in targets.items()}
     rules = Policy.model_validate({"targets": entries, **policy})
     records, clock = Records(), SystemClock()
-    admission = Admission(rules, clock)
+    router = Router(rules)
+    admission = Admission(rules, clock, router.states)
     loop = asyncio.new_event_loop()
     listener = socket.create_server(("127.0.0.1", 0))
 
     async def serve() -> None:
         registry = Registry.from_policy(rules, clock)
         calls = CallParts(
-            Router(rules),
+            router,
             registry,
             admission,
             Classifier(rules.classify),

@@ -74,3 +74,17 @@ def test_sec_03_a_refused_key_is_shown_by_its_last_4_characters_at_most() -> Non
     """Of 'sk-other-service-12345678' a log may say 5678."""
     assert masked("sk-other-service-12345678") == "…5678"
     assert masked("short") == "…"
+
+
+def test_aliases_come_with_their_model() -> None:
+    """A key that may use a model may use it under every name."""
+    policy = Policy.model_validate(
+        {
+            "targets": {"t": {"base_url": "http://x/v1", "models": ["m1", "m2"]}},
+            "models": {"m1": {"aliases": ["a1"]}, "m2": {"aliases": ["a2"]}},
+            "keys": {"k": {"key": "sk-1", "models": ["m1"]}},
+        }
+    )
+    caller = KeyRing.from_policy(policy, None).find("sk-1")
+    assert caller is not None
+    assert [caller.may_use(name) for name in ("m1", "a1", "m2", "a2")] == [True, True, False, False]

@@ -1,0 +1,52 @@
+"""Leaving out a target that fails, and noticing that it works again."""
+
+from gateway.policy.target import BreakerPolicy
+
+_NEWEST = 0.05  # weight of the newest call in the share of failed ones
+_HALF = 0.5
+
+
+class Breaker:
+    """Open after too many failures; then one call a pause is let through, until one works."""
+
+    __slots__ = ("_failed", "_in_row", "_pause", "_rule", "_until", "opened")
+
+    def __init__(self, rule: BreakerPolicy) -> None:
+        self._rule = rule
+        self._in_row = 0
+        self._failed = 0.0
+        self._pause = rule.pause
+        self._until = 0.0
+        self.opened = False
+
+    def wait(self, now: float) -> float:
+        """Seconds until a call may go; 0: now."""
+        return max(self._until - now, 0.0) if self.opened else 0.0
+
+    def enter(self, now: float) -> None:
+        """A call goes. While open, the next one goes a pause later, whatever becomes of this."""
+        if self.opened:
+            self._until = now + self._pause
+
+    def ask(self) -> None:
+        """There is reason to try again at once."""
+        self._until = 0.0
+
+    def worked(self) -> None:
+        """A call worked."""
+        self._failed -= _NEWEST * self._failed
+        if self._in_row or self.opened:
+            self._in_row, self._pause = 0, self._rule.pause
+            if self.opened:
+                self.opened, self._failed = False, 0.0
+
+    def failed(self, now: float) -> None:
+        """A call failed."""
+        self._in_row += 1
+        self._failed += _NEWEST * (1.0 - self._failed)
+        if self.opened:
+            self._pause = min(2 * self._pause, self._rule.longest)
+            self._until = now + self._pause
+        elif self._in_row >= self._rule.failures or self._failed > _HALF:
+            self.opened = True
+            self._until = now + self._pause

@@ -1,0 +1,220 @@
+"""The way of one call over the targets that may serve it: where next, and with which place."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gateway.core.clock import Clock
+from gateway.core.errors import HeadwayError, Unavailable, UpstreamError
+from gateway.core.lanes import Lane
+from gateway.core.targets import Timeouts
+from gateway.routing.admission import Admission, Slot
+from gateway.routing.affinity import affinity_key
+from gateway.routing.choice import choose_home, choose_quick
+from gateway.routing.plan import Group, Route
+from gateway.routing.router import Router, model_not_found
+
+_CHARS_PER_TOKEN = 6  # more than texts have: only what is clearly too long is kept back
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a call asks for. ``may_use`` tells which models its key may use."""
+
+    model: str
+    lane: Lane
+    tenant: str
+    stream: bool
+    members: Mapping[str, Any]
+    headers: Mapping[bytes, bytes]
+    may_use: Callable[[str], bool]
+
+
+class Course:
+    """Made once a call.
+
+    ``key`` is the place of our key that the attempt under way uses; ``skipped`` are the routes not
+    tried because the prompt is too long for them.
+    """
+
+    __slots__ = (
+        "_began",
+        "_clock",
+        "_entered",
+        "_gates",
+        "_key",
+        "_longer",
+        "_router",
+        "_slot",
+        "_suits",
+        "_wait_for_place",
+        "_wanderers",
+        "_wish",
+        "groups",
+        "key",
+        "skipped",
+    )
+
+    def __init__(self, router: Router, admission: Admission, clock: Clock, wish: Wish) -> None:
+        found = router.find(wish.model, wish.lane)
+        if found is None or not wish.may_use(wish.model):
+            raise model_not_found(wish.model)
+        self.groups = found.groups
+        for other in found.fallback:
+            self.groups += _groups(router, wish, other)
+        self._router = router
+        self._longer = found.longer
+        self._wanderers = found.wanderers
+        self._wish = wish
+        self._gates = admission.gates(wish.lane)
+        self._wait_for_place = admission.wait_for_place
+        self._clock = clock
+        self._key = (
+            None
+            if found.wanderers is None
+            else affinity_key(wish.tenant, wish.members, wish.headers)
+        )
+        self._slot: Slot | None = None
+        self._suits: Callable[[Route], bool] | None = None
+        self._began: float | None = None
+        self._entered = 0.0
+        self.key = 0
+        self.skipped: list[Route] = []
+
+    def all(self, suits: Callable[[Route], bool]) -> bool:
+        """Whether every route that may come suits."""
+        groups = self.groups
+        if self._longer is not None:
+            groups += _groups(self._router, self._wish, self._longer)
+        return all(suits(route) for group in groups for route in group)
+
+    def keep(self, suits: Callable[[Route], bool]) -> bool:
+        """Leave out, for good, what does not suit. Whether there is anything left."""
+        self._suits = suits
+        self.groups = _suiting(self.groups, suits)
+        return bool(self.groups)
+
+    def ready(self, routes: Sequence[Route], failed: HeadwayError | None) -> list[Route]:
+        """Those of ``routes`` that may be tried now; after a failure, those that still help."""
+        now = self._clock.monotonic()
+        ready = [route for route in routes if route.state.wait(now) <= 0]
+        if failed is None:
+            return ready
+        return [route for route in ready if self.deadline(route) > now and self._fits(route)]
+
+    async def next(self, routes: Sequence[Route], *, spill: bool) -> Route | None:
+        """The route to try of ``routes``, which are open; its place is held for the next ``enter``.
+
+        With ``spill``, one that has no place now and says so is passed over: None. Otherwise waits
+        for a place and raises QueueFull when there is none.
+        """
+        gates = self._gates
+        free = [route for route in routes if gates[route.target].free]
+        if free:
+            route = free[0] if len(free) == 1 else self._choose(free)
+            self._slot = gates[route.target].take()
+        elif spill and all(route.spill == "now" for route in routes):
+            return None
+        else:
+            gate, self._slot = await self._wait_for_place([gates[r.target] for r in routes])
+            route = next(r for r in routes if gates[r.target] is gate)
+        return route
+
+    def _choose(self, routes: Sequence[Route]) -> Route:
+        if self._key is not None and self._wanderers is not None:
+            return choose_home(self._key, routes, self._wanderers)
+        return choose_quick(routes, self._clock.monotonic(), stream=self._wish.stream)
+
+    async def enter(self, route: Route) -> Slot:
+        """The place held for ``route``, or another one there."""
+        slot, self._slot = self._slot, None
+        if slot is None:
+            gate = self._gates[route.target]
+            slot = gate.take() if gate.free else (await self._wait_for_place([gate]))[1]
+        self._entered = self._clock.monotonic()
+        self.key = route.state.credentials.pick(self._entered)
+        return slot
+
+    def began(self, route: Route) -> None:
+        """The attempt that entered last is the one that answers."""
+        now = self._clock.monotonic()
+        route.state.began(self.key, now - self._entered, now, stream=self._wish.stream)
+
+    def refused(self, route: Route, error: UpstreamError) -> bool:
+        """The attempt that entered last failed so. Whether another key may be tried at once."""
+        return route.state.credentials.refused(self.key, error, self._clock.monotonic())
+
+    def give_up_place(self) -> None:
+        """Give back a place that was held and not used."""
+        slot, self._slot = self._slot, None
+        if slot is not None:
+            slot.release()
+
+    def timeouts(self, route: Route) -> Timeouts:
+        """The limits of an attempt that begins now: all attempts of a call share the total one."""
+        if self._began is None:
+            self._began = self._clock.monotonic()
+            return route.timeouts
+        return replace(route.timeouts, total=max(self.deadline(route) - self._clock.monotonic(), 0))
+
+    def deadline(self, route: Route) -> float:
+        """The monotonic second at which ``route`` must have answered."""
+        began = self._clock.monotonic() if self._began is None else self._began
+        return began + route.timeouts.total
+
+    def _fits(self, route: Route) -> bool:
+        """Whether the prompt may fit the route's context. One that does not is noted."""
+        if route.context is None or prompt_tokens(self._wish.members) <= route.context:
+            return True
+        if route not in self.skipped:
+            self.skipped.append(route)
+        return False
+
+    def longer(self, than: Route) -> tuple[Group, ...]:
+        """Who may take a call that is too long for ``than``."""
+        known = than.context or 0
+        larger = tuple(
+            (route,)
+            for group in self.groups
+            for route in group
+            if known and (route.context or 0) > known
+        )
+        model, self._longer = self._longer, None
+        if model is None:
+            return larger
+        groups = _groups(self._router, self._wish, model)
+        return larger + (groups if self._suits is None else _suiting(groups, self._suits))
+
+    def closed(self) -> Unavailable:
+        """The answer when no route may be tried now."""
+        now = self._clock.monotonic()
+        wait = min(route.state.wait(now) for group in self.groups for route in group)
+        message = "No target of this model can be called now; it is asked again after a pause."
+        return Unavailable(message, retry_after=wait, code="targets_unavailable")
+
+
+def _groups(router: Router, wish: Wish, model: str) -> tuple[Group, ...]:
+    """The targets of another model, if the caller may use it."""
+    found = router.find(model, wish.lane) if wish.may_use(model) else None
+    return () if found is None else found.groups
+
+
+def _suiting(groups: tuple[Group, ...], suits: Callable[[Route], bool]) -> tuple[Group, ...]:
+    kept = (tuple(route for route in group if suits(route)) for group in groups)
+    return tuple(group for group in kept if group)
+
+
+def prompt_tokens(members: Mapping[str, Any]) -> int:
+    """The fewest tokens that the texts of a prompt can be expected to have."""
+    prompt = members.get("messages") or members.get("prompt") or members.get("input")
+    return _characters(prompt) // _CHARS_PER_TOKEN
+
+
+def _characters(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, list):
+        return sum(_characters(item) for item in value)
+    if isinstance(value, dict):
+        return _characters(value.get("content") or value.get("text"))
+    return 0

@@ -1,0 +1,81 @@
+"""Which of our keys at a target a call uses, and which are left alone for a while."""
+
+from collections.abc import Callable
+
+from gateway.core.errors import UpstreamCredential, UpstreamError, UpstreamThrottled
+
+_FIRST_PAUSE = 1.0
+_LONGEST_PAUSE = 60.0
+_QUOTA = "insufficient_quota"
+_TOO_MANY = 429
+Parked = Callable[[str, int, float], None]
+
+
+class Credentials:
+    """The keys of one target by their place in the policy; a target without one has one place.
+
+    A key that is refused or throttled is parked: as long as told, else for a pause that doubles.
+    ``parked`` hears of it, with the target's name, the place and the seconds.
+    """
+
+    __slots__ = ("_pauses", "_target", "_until", "parked")
+
+    def __init__(self, target: str, count: int) -> None:
+        self._target = target
+        self._until = [0.0] * max(count, 1)
+        self._pauses = [_FIRST_PAUSE] * max(count, 1)
+        self.parked: Parked | None = None
+
+    def __len__(self) -> int:
+        return len(self._until)
+
+    def wait(self, now: float) -> float:
+        """Seconds until one of the keys may be used; 0: now."""
+        return max(min(self._until) - now, 0.0)
+
+    def pick(self, now: float) -> int:
+        """The first key that may be used; when none may, the one that may soonest."""
+        if self._until[0] <= now:
+            return 0
+        for place, until in enumerate(self._until):
+            if until <= now:
+                return place
+        return min(range(len(self._until)), key=self._until.__getitem__)
+
+    def worked(self, place: int) -> None:
+        """A call with the key was answered."""
+        self._pauses[place] = _FIRST_PAUSE
+
+    def refused(self, place: int, error: UpstreamError, now: float) -> bool:
+        """A call with the key failed so. Whether another key may be tried at once.
+
+        A throttle that tells no time parks a key only when there are others.
+        """
+        if not isinstance(error, UpstreamCredential | UpstreamThrottled):
+            return False
+        seconds = error.retry_after
+        if isinstance(error, UpstreamThrottled) and error.code != _QUOTA:
+            if error.status != _TOO_MANY:
+                self._park_all(seconds, now)
+                return False
+            if seconds is None and len(self) == 1:
+                return False
+        if seconds is None:
+            seconds = self._pauses[place]
+            self._pauses[place] = min(2 * seconds, _LONGEST_PAUSE)
+        self._park_and_tell(place, seconds, now)
+        return min(self._until) <= now
+
+    def _park_all(self, seconds: float | None, now: float) -> None:
+        """It is the target that has no room, whatever the key."""
+        for place in range(len(self) if seconds else 0):
+            self._park_and_tell(place, seconds or 0.0, now)
+
+    def _park_and_tell(self, place: int, seconds: float, now: float) -> None:
+        self.park(place, seconds, now)
+        if self.parked is not None:
+            self.parked(self._target, place, seconds)
+
+    def park(self, place: int, seconds: float, now: float) -> None:
+        """Leave the key alone for that long, at least."""
+        self._until[place] = max(self._until[place], now + seconds)

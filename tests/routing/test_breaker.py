@@ -1,0 +1,74 @@
+"""When a failing target is left out and when it comes back."""
+
+from gateway.policy.target import BreakerPolicy
+from gateway.routing.breaker import Breaker
+
+RULE = BreakerPolicy(failures=3, pause=1, longest=4)
+
+
+def opened(at: float = 0.0) -> Breaker:
+    """A breaker after three failures."""
+    breaker = Breaker(RULE)
+    for _ in range(3):
+        breaker.failed(at)
+    return breaker
+
+
+def test_failures_in_a_row_open_it() -> None:
+    """Not one fewer; a success between them starts the count again."""
+    breaker = Breaker(RULE)
+    for _ in range(2):
+        breaker.failed(0)
+    breaker.worked()
+    for _ in range(2):
+        breaker.failed(0)
+    assert breaker.wait(0) == 0
+    breaker.failed(0)
+    assert breaker.wait(0.25) == 0.75
+
+
+def test_half_of_the_calls_open_it() -> None:
+    """A target that fails two calls of three is left out though none fail in a row of three."""
+    breaker = Breaker(RULE)
+    for _ in range(40):
+        breaker.failed(0)
+        breaker.failed(0)
+        if breaker.opened:
+            break
+        breaker.worked()
+    assert breaker.opened
+
+
+def test_one_call_tries_it_after_the_pause() -> None:
+    """The others wait for the next pause, whatever becomes of that call."""
+    breaker = opened()
+    assert breaker.wait(1) == 0
+    breaker.enter(1)
+    assert breaker.wait(1.5) == 0.5
+    assert breaker.wait(2) == 0
+
+
+def test_pauses_double_and_end() -> None:
+    """Each failed try doubles the pause up to the longest; a success forgets all of it."""
+    breaker = opened()
+    waits = []
+    now = 0.0
+    for _ in range(4):
+        now += breaker.wait(now)
+        breaker.enter(now)
+        breaker.failed(now)
+        waits.append(breaker.wait(now))
+    assert waits == [2, 4, 4, 4]
+    breaker.worked()
+    assert breaker.wait(now) == 0
+    for _ in range(2):
+        breaker.failed(now)
+    assert breaker.wait(now) == 0
+
+
+def test_a_reason_to_ask_again() -> None:
+    """A good health check lets the next call through at once."""
+    breaker = opened()
+    breaker.ask()
+    assert breaker.wait(0) == 0
+    assert breaker.opened

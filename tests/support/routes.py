@@ -1,0 +1,57 @@
+"""Routes and courses for tests of what happens along them."""
+
+from typing import Any
+
+from gateway.core.clock import Clock, SystemClock
+from gateway.core.lanes import Lane
+from gateway.core.targets import Timeouts
+from gateway.policy.model import Policy
+from gateway.policy.target import RetryPolicy, TargetPolicy
+from gateway.routing.admission import Admission
+from gateway.routing.course import Course, Wish
+from gateway.routing.plan import Route
+from gateway.routing.router import Router
+from gateway.routing.state import TargetState
+
+MODEL = "m"
+
+
+def a_target(**members: Any) -> dict[str, Any]:
+    """A policy entry that serves ``MODEL``."""
+    return {"base_url": "http://x/v1", "models": [MODEL], **members}
+
+
+def a_route(target: str = "t", served: str = MODEL, kind: str = "openai", **changes: Any) -> Route:
+    """A route with a state of its own."""
+    policy = TargetPolicy.model_validate(a_target())
+    members: dict[str, Any] = {
+        "timeouts": Timeouts(),
+        "retry": RetryPolicy(),
+        "sends_priority": False,
+        "state": TargetState(target, policy),
+    }
+    return Route(target, served, kind, **{**members, **changes})
+
+
+class Roads:
+    """A router and its gates over a policy; ``course`` is the way of one call."""
+
+    def __init__(self, targets: dict[str, Any], clock: Clock | None = None, **policy: Any) -> None:
+        rules = Policy.model_validate({"targets": targets, **policy})
+        self.clock = clock or SystemClock()
+        self.router = Router(rules)
+        self.admission = Admission(rules, self.clock, self.router.states)
+
+    def course(self, model: str = MODEL, *, only: set[str] | None = None, **wish: Any) -> Course:
+        """The course of a call for ``model``; ``only`` are the models that its key may use."""
+        members = wish.pop("members", {})
+        asked = Wish(
+            model,
+            wish.pop("lane", Lane.INTERACTIVE),
+            wish.pop("tenant", "default"),
+            wish.pop("stream", False),
+            members,
+            wish.pop("headers", {}),
+            lambda name: only is None or name in only,
+        )
+        return Course(self.router, self.admission, self.clock, asked)
