@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: setup demo test test-long chaos check serve bench help
+.PHONY: setup demo test test-long chaos check serve bench clients help
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -28,6 +28,9 @@ test-long: $(STAMP) ## The tests at full scale
 ROUNDS ?= 20
 chaos: $(STAMP) ## Kill everything at random while batches run: ROUNDS=20 SEED=drawn
 	@$(BIN)/python -m tests.chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))
+
+clients: $(STAMP) ## Other people's clients, each in an environment of its own
+	@$(BIN)/python -m pytest -m "long or not long" tests/clients tests/conformance/test_batch_clients.py tests/house/test_clients.py
 
 check: $(STAMP) ## Lint, types, layers, structure, formatting
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
