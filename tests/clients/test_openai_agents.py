@@ -1,4 +1,4 @@
-"""openai-agents, over chat completions."""
+"""openai-agents, over chat completions and over responses, which are its default."""
 
 import pytest
 
@@ -11,10 +11,10 @@ PACKAGES = ("openai-agents==0.24.0",)
 PROGRAM = """
 import openai
 from agents import (
-    Agent, ModelSettings, Runner, function_tool, set_default_openai_api,
+    Agent, Runner, function_tool, set_default_openai_api,
     set_default_openai_client, set_tracing_disabled,
 )
-set_default_openai_api("chat_completions")
+set_default_openai_api(os.environ["AGENTS_API"])
 set_tracing_disabled(True)
 def connect(key=KEY):
     client = openai.AsyncOpenAI(base_url=URL, api_key=key, max_retries=0)
@@ -24,7 +24,7 @@ def get_weather(city: str) -> str:
     "The weather."
     return "fine"
 def agent(model="m", **more):
-    return Agent(name="a", model=model, model_settings=ModelSettings(max_tokens=4), **more)
+    return Agent(name="a", model=model, **more)
 async def kind(text, key=KEY, **more):
     connect(key)
     try:
@@ -62,13 +62,14 @@ print(json.dumps(asyncio.run(main())))
 """
 
 
-def test_everything(stage: Stage) -> None:
+@pytest.mark.parametrize("api", ["chat_completions", "responses"])
+def test_everything(stage: Stage, api: str) -> None:
     """Chat, stream, a run with a tool, an output type, error classes, abort."""
-    found = stage.run("openai-agents", PACKAGES, PROGRAM)
+    found = stage.run("openai-agents", PACKAGES, PROGRAM, AGENTS_API=api)
     assert stage.left_after(found.pop("aborted")) < 1.0
     assert found == {
         "same": True,
-        "usage": 7,
+        "usage": 19,
         "weather": REPORT,
         "number": NUMBER,
         "errors": [
