@@ -18,14 +18,29 @@ _MEMORY = 0.2  # weight of the newest sample in a mean
 class Slot:
     """A place at a target. Giving it back twice does nothing."""
 
-    __slots__ = ("_gate", "_since")
+    __slots__ = ("_gate", "_prefilling", "_since")
 
     def __init__(self, gate: "Gate", since: float) -> None:
         self._gate: Gate | None = gate
         self._since = since
+        self._prefilling = False
+
+    def prefills(self) -> None:
+        """The call goes out, and its first token will be seen."""
+        if self._gate is not None:
+            self._prefilling = True
+            self._gate.prefilling += 1
+
+    def begun(self) -> None:
+        """The first token was seen."""
+        if self._gate is not None and self._prefilling:
+            self._prefilling = False
+            self._gate.prefilling -= 1
+            self._gate.changed.set()
 
     def release(self) -> None:
         """Give the place to the next in line. Never blocks."""
+        self.begun()
         gate, self._gate = self._gate, None
         if gate is not None:
             gate.leave(self._since)
@@ -41,6 +56,7 @@ class Gate:
         self.changed = changed
         self.state = state
         self.running = 0
+        self.prefilling = 0
         self.waiting: dict[asyncio.Future[Gate], None] = {}
         self._clock = clock
         self._held: float | None = None
@@ -162,6 +178,10 @@ class Admission:
     def running(self, target: str, lane: Lane) -> int:
         """Places taken now."""
         return self._lanes[lane][target].running
+
+    def prefilling(self, target: str, lane: Lane) -> int:
+        """Streams that have a place and no token yet."""
+        return self._lanes[lane][target].prefilling
 
     def waiting(self, target: str, lane: Lane) -> int:
         """Calls in line now."""

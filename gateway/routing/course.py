@@ -41,6 +41,7 @@ class Course:
         "_began",
         "_clock",
         "_entered",
+        "_entered_slot",
         "_gates",
         "_key",
         "_longer",
@@ -78,6 +79,7 @@ class Course:
         self._suits: Callable[[Route], bool] | None = None
         self._began: float | None = None
         self._entered = 0.0
+        self._entered_slot: Slot | None = None
         self.key = 0
         self.skipped: list[Route] = []
 
@@ -131,12 +133,17 @@ class Course:
         if slot is None:
             gate = self._gates[route.target]
             slot = gate.take() if gate.free else (await self._wait_for_place([gate]))[1]
+        if self._wish.stream:
+            slot.prefills()
+        self._entered_slot = slot
         self._entered = self._clock.monotonic()
         self.key = route.state.credentials.pick(self._entered)
         return slot
 
     def began(self, route: Route) -> None:
         """The attempt that entered last is the one that answers."""
+        if self._entered_slot is not None:
+            self._entered_slot.begun()
         now = self._clock.monotonic()
         route.state.began(self.key, now - self._entered, now, stream=self._wish.stream)
 

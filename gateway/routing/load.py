@@ -51,6 +51,7 @@ class LoadReporter:
         for name in self._targets:
             calls = self._admission.running(name, Lane.INTERACTIVE)
             calls += self._admission.waiting(name, Lane.INTERACTIVE)
+            prefilling = self._admission.prefilling(name, Lane.INTERACTIVE)
             if calls or name in fresh:
-                loads[name] = TargetLoad(calls, 0, *fresh.get(name, (None, None)))
+                loads[name] = TargetLoad(calls, prefilling, *fresh.get(name, (None, None)))
         return loads

@@ -112,3 +112,21 @@ async def test_cancelled_with_the_place_in_hand() -> None:
     waiting.cancel()
     (await behind).release()
     assert gates.running("t", FAST) == 0
+
+
+async def test_streams_without_a_token_are_counted() -> None:
+    """From going out to the first token or the end, once, and each change is told."""
+    gates = admission(max_in_flight=3)
+    seen, left = await gates.enter("t", FAST), await gates.enter("t", FAST)
+    seen.prefills()
+    left.prefills()
+    assert gates.prefilling("t", FAST) == 2
+    gates.changed.clear()
+    seen.begun()
+    seen.begun()
+    assert gates.changed.is_set()
+    assert gates.prefilling("t", FAST) == 1
+    left.release()
+    seen.release()
+    seen.begun()
+    assert gates.prefilling("t", FAST) == 0

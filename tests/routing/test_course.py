@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from gateway.core.errors import ModelNotFound, QueueFull, UpstreamFailed, UpstreamRefused
+from gateway.core.lanes import Lane
 from gateway.routing.course import prompt_tokens
 from tests.support.clock import ManualClock
 from tests.support.routes import MODEL, Roads, a_target
@@ -183,3 +184,16 @@ def test_an_open_breaker_is_not_ready() -> None:
 def test_the_fewest_tokens_of_a_prompt(members: dict[str, object], tokens: int) -> None:
     """Texts count, pictures do not."""
     assert prompt_tokens(members) == tokens
+
+
+async def test_a_stream_is_prefilling_until_its_content() -> None:
+    """A plain call never is: its first token is not seen."""
+    roads = Roads({"a": a_target()})
+    for stream in (True, False):
+        course = roads.course(stream=stream)
+        route = course.groups[0][0]
+        slot = await course.enter(route)
+        assert roads.admission.prefilling("a", Lane.INTERACTIVE) == int(stream)
+        course.began(route)
+        assert roads.admission.prefilling("a", Lane.INTERACTIVE) == 0
+        slot.release()
