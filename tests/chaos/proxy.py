@@ -22,6 +22,7 @@ class FaultyProxy:
         self.to_lose = 0
         self.lost = 0
         self.delay = 0.0
+        self.parted = False
 
     @property
     def url(self) -> str:
@@ -47,6 +48,11 @@ class FaultyProxy:
             self._loop.call_soon_threadsafe(link.cut)
         return len(links)
 
+    async def whole(self) -> None:
+        """Wait until nothing is ``parted``: no byte gets through until then, either way."""
+        while self.parted:  # noqa: ASYNC110 - set from another thread
+            await asyncio.sleep(0.02)
+
     async def _listen(self) -> None:
         self._server = await asyncio.start_unix_server(self._link, path=self.path)
 
@@ -59,6 +65,7 @@ class FaultyProxy:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _link(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self.whole()
         target = self._target()
         try:
             assert target is not None
@@ -107,6 +114,7 @@ class _Link:
         while data := await near.read(65536):
             if self._proxy.delay:
                 await asyncio.sleep(self._proxy.delay)
+            await self._proxy.whole()
             self._script = _SCRIPT in data
             self._far.write(data)
             await self._far.drain()
@@ -117,5 +125,6 @@ class _Link:
                 self._proxy.to_lose -= 1
                 self._proxy.lost += 1
                 return
+            await self._proxy.whole()
             self._near.write(data)
             await self._near.drain()

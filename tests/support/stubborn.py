@@ -70,8 +70,7 @@ class Judge:
     def __init__(self, running: RunningHeadway, upstream: ScriptedUpstream) -> None:
         self._running = running
         self._upstream = upstream
-        self._settings = Settings(data_dir=running.data_dir)
-        self._before = self._bill()
+        self._before = bill(running)
 
     def accept(
         self, batch: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], *, again: int
@@ -91,8 +90,7 @@ class Judge:
         assert sum(answered.values()) - len(answered) <= again
         wait_for(lambda: self._billed() == usage_of(output), 10, f"a bill of {usage_of(output)}")
         self._is_made_once(batch)
-        audit = asyncio.run(queue_audit(self._settings))
-        assert not [fault for faults in audit.values() for fault in faults]
+        assert not violations(self._running)
 
     def _is_made_once(self, batch: Mapping[str, Any]) -> None:
         client = StubbornClient(self._running)
@@ -104,10 +102,18 @@ class Judge:
         assert sorted(of_batch) == sorted(known)
 
     def _billed(self) -> tuple[int, int]:
-        now = self._bill()
+        now = bill(self._running)
         return now[0] - self._before[0], now[1] - self._before[1]
 
-    def _bill(self) -> tuple[int, int]:
-        report = asyncio.run(usage_of_hours(self._settings, 24, None)).to_json()
-        lane = report["lanes"]["batch"]
-        return lane["prompt_tokens"], lane["completion_tokens"]
+
+def bill(running: RunningHeadway) -> tuple[int, int]:
+    """Prompt and completion tokens billed for batch rows, read without a process of its own."""
+    report = asyncio.run(usage_of_hours(Settings(data_dir=running.data_dir), 24, None)).to_json()
+    lane = report["lanes"]["batch"]
+    return lane["prompt_tokens"], lane["completion_tokens"]
+
+
+def violations(running: RunningHeadway) -> list[str]:
+    """What the audit of the queue finds, read in the same way."""
+    found = asyncio.run(queue_audit(Settings(data_dir=running.data_dir)))
+    return [fault for faults in found.values() for fault in faults]
