@@ -15,14 +15,16 @@ class Credentials:
     """The keys of one target by their place in the policy; a target without one has one place.
 
     A key that is refused or throttled is parked: as long as told, else for a pause that doubles.
-    ``parked`` hears of it, with the target's name, the place and the seconds.
+    When all are, one whose time was not told is tried all the same. ``parked`` hears of what was
+    told, with the target's name, the place and the seconds.
     """
 
-    __slots__ = ("_pauses", "_target", "_until", "parked")
+    __slots__ = ("_pauses", "_target", "_told", "_until", "parked")
 
     def __init__(self, target: str, count: int) -> None:
         self._target = target
         self._until = [0.0] * max(count, 1)
+        self._told = [False] * max(count, 1)
         self._pauses = [_FIRST_PAUSE] * max(count, 1)
         self.parked: Parked | None = None
 
@@ -31,7 +33,10 @@ class Credentials:
 
     def wait(self, now: float) -> float:
         """Seconds until one of the keys may be used; 0: now."""
-        return max(min(self._until) - now, 0.0)
+        soonest = min(self._until)
+        if soonest <= now or not all(self._told):
+            return 0.0
+        return soonest - now
 
     def pick(self, now: float) -> int:
         """The first key that may be used; when none may, the one that may soonest."""
@@ -40,7 +45,8 @@ class Credentials:
         for place, until in enumerate(self._until):
             if until <= now:
                 return place
-        return min(range(len(self._until)), key=self._until.__getitem__)
+        untold = [place for place, told in enumerate(self._told) if not told]
+        return min(untold or range(len(self)), key=self._until.__getitem__)
 
     def worked(self, place: int) -> None:
         """A call with the key was answered."""
@@ -61,9 +67,11 @@ class Credentials:
             if seconds is None and len(self) == 1:
                 return False
         if seconds is None:
-            seconds = self._pauses[place]
-            self._pauses[place] = min(2 * seconds, _LONGEST_PAUSE)
-        self._park_and_tell(place, seconds, now)
+            self._until[place] = now + self._pauses[place]
+            self._told[place] = False
+            self._pauses[place] = min(2 * self._pauses[place], _LONGEST_PAUSE)
+        else:
+            self._park_and_tell(place, seconds, now)
         return min(self._until) <= now
 
     def _park_all(self, seconds: float | None, now: float) -> None:
@@ -77,5 +85,6 @@ class Credentials:
             self.parked(self._target, place, seconds)
 
     def park(self, place: int, seconds: float, now: float) -> None:
-        """Leave the key alone for that long, at least."""
+        """Leave the key alone for as long as was told."""
         self._until[place] = max(self._until[place], now + seconds)
+        self._told[place] = True

@@ -4,6 +4,7 @@ from gateway.core.errors import (
     HeadwayError,
     OutcomeUnknown,
     StreamInterrupted,
+    UpstreamCredential,
     UpstreamFailed,
     UpstreamRefused,
     UpstreamRejected,
@@ -17,7 +18,14 @@ from gateway.routing.budget import RetryBudget
 from gateway.routing.credentials import Credentials
 from gateway.routing.latency import PeakLatency
 
-_FAILURES = (OutcomeUnknown, StreamInterrupted, UpstreamFailed, UpstreamRefused, UpstreamTimeout)
+_FAILURES = (
+    OutcomeUnknown,
+    StreamInterrupted,
+    UpstreamCredential,
+    UpstreamFailed,
+    UpstreamRefused,
+    UpstreamTimeout,
+)
 _DOWN_SECONDS = 2.0
 _TIGHT = 0.9
 _TOO_MANY = 429

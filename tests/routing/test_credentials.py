@@ -23,9 +23,19 @@ def test_the_next_key_takes_over(error: UpstreamError) -> None:
     assert keys.refused(0, error, 0)
     assert keys.pick(0) == 1
     assert keys.wait(0) == 0
-    assert not keys.refused(1, error, 0)
-    assert keys.wait(0) == (error.retry_after or 1)
     assert keys.pick(error.retry_after or 1) == 0
+
+
+def test_no_key_left() -> None:
+    """The target is closed when all are to be left alone as told; of others one is tried."""
+    keys = Credentials("t", 2)
+    keys.refused(0, TOLD, 0)
+    assert not keys.refused(1, TOLD, 2)
+    assert keys.wait(2) == 3
+    keys.refused(1, BAD, 10)
+    keys.refused(0, TOLD, 10)
+    assert keys.wait(10) == 0
+    assert keys.pick(10) == 1
 
 
 def test_a_single_key_is_parked_when_told() -> None:
@@ -40,16 +50,17 @@ def test_a_single_key_is_parked_when_told() -> None:
 
 def test_pauses_double_until_an_answer() -> None:
     """A key that stays bad is asked ever more seldom, at most once a minute."""
-    keys = Credentials("t", 1)
-    waits, now = [], 0.0
+    keys, now, waits = Credentials("t", 2), 0.0, []
     for _ in range(8):
         keys.refused(0, BAD, now)
-        waits.append(keys.wait(now))
-        now += keys.wait(now)
+        begun = now
+        while keys.pick(now) != 0:
+            now += 0.5
+        waits.append(now - begun)
     assert waits == [1, 2, 4, 8, 16, 32, 60, 60]
     keys.worked(0)
     keys.refused(0, BAD, now)
-    assert keys.wait(now) == 1
+    assert keys.pick(now + 1) == 0
 
 
 def test_a_busy_server_parks_every_key() -> None:

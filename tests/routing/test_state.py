@@ -36,12 +36,12 @@ def a_state() -> TargetState:
         (UpstreamThrottled("x", target="t", status=503), True),
         (UpstreamThrottled("x", target="t", status=503, retry_after=1), False),
         (UpstreamThrottled("x", target="t", status=429), False),
-        (UpstreamCredential("x", target="t", status=401), False),
+        (UpstreamCredential("x", target="t", status=401), True),
         (UpstreamRejected("x", target="t", status=400), False),
     ],
 )
 def test_whose_fault_it_was(error: HeadwayError, *, counts: bool) -> None:
-    """What the request, our key or the rate got wrong does not make a target a broken one."""
+    """What the request or the rate got wrong does not make a target a broken one."""
     state = a_state()
     state.failed(error, 0)
     assert (state.wait(0) > 0) is counts
