@@ -11,6 +11,7 @@ from gateway.api.auth import Auth, Keys
 from gateway.api.calls import PREFIX, CallParts
 from gateway.api.chat import chat_completions
 from gateway.api.completions import completions
+from gateway.api.cors import Cors
 from gateway.api.embeddings import embeddings
 from gateway.api.health import OPEN_PATHS, Health, Probe
 from gateway.api.middleware import Errors, RequestId
@@ -22,7 +23,7 @@ from gateway.core.errors import NotFound
 class AppParts:
     """What the application is made of.
 
-    ``routes`` are further ones, such as those of files and batches.
+    ``routes`` are further ones, such as those of files and batches; pages of ``origins`` may call.
     """
 
     calls: CallParts
@@ -30,6 +31,7 @@ class AppParts:
     max_body_bytes: int
     probes: Sequence[Probe] = ()
     routes: Sequence[Route] = field(default=())
+    origins: Sequence[str] = ()
 
 
 def build_app(parts: AppParts) -> ASGIApp:
@@ -53,6 +55,8 @@ def build_app(parts: AppParts) -> ASGIApp:
     app: ASGIApp = HotPaths({path: e for e in hot for path in _both(e.path)}, router)
     app = Auth(app, parts.keys, OPEN_PATHS)
     app = Errors(app)
+    if parts.origins:
+        app = Cors(app, parts.origins)
     return RequestId(app)
 
 

@@ -1,10 +1,25 @@
 """POST /v1/embeddings."""
 
-from gateway.api.calls import CallParts
+from functools import partial
+from typing import Any
+
+from gateway.api.calls import Call, CallParts
 from gateway.api.inference import Inference
+from gateway.api.plain import answer_plain
+from gateway.core.errors import UpstreamFailed
+from gateway.routing.plan import Route
 from gateway.schemas.embeddings import parse_embeddings
+from gateway.schemas.vectors import ODD, as_wanted
 
 
 def embeddings(parts: CallParts, max_body_bytes: int) -> Inference:
-    """The endpoint; encodings and dimensions are the target's business."""
-    return Inference("/v1/embeddings", parse_embeddings, parts, max_body_bytes)
+    """The endpoint. Dimensions are the target's business, the encoding is as it was asked for."""
+    plain = partial(answer_plain, mend=_encoded)
+    return Inference("/v1/embeddings", parse_embeddings, parts, max_body_bytes, plain)
+
+
+def _encoded(call: Call, route: Route, answer: dict[str, Any]) -> dict[str, Any] | None:
+    try:
+        return as_wanted(call.request.members, answer)
+    except ODD:
+        raise UpstreamFailed("The target's vectors are malformed.", target=route.target) from None

@@ -35,11 +35,13 @@ class Inference:
         parse: Callable[[bytes], ModelRequest],
         parts: CallParts,
         max_body_bytes: int,
+        plain: Plain = answer_plain,
     ) -> None:
         self.path = path
         self._parse = parse
         self._parts = parts
         self._limit = max_body_bytes
+        self._plain = plain
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one call."""
@@ -53,7 +55,7 @@ class Inference:
             await deferred.accept(self.path, request, scope, receive, send)
             return
         call = Call(self._parts, scope[CALLER], self.path, request, scope[REQUEST_ID])
-        await serve(call, scope, receive, send)
+        await serve(call, scope, receive, send, self._plain)
 
     async def _read(self, body: bytes) -> ModelRequest:
         if len(body) <= LARGE:

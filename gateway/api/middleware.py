@@ -1,6 +1,7 @@
 """What surrounds every request: its id, and the answer to errors. Plain ASGI, no wrapper tasks."""
 
 import logging
+import re
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -11,13 +12,15 @@ from gateway.core.ids import new_id
 
 REQUEST_ID = "headway.request_id"
 STARTED = "headway.started"
+_DOUBLED = re.compile("//+")
 _log = logging.getLogger(__name__)
 
 
 class RequestId:
     """Gives each request an id, in the scope and on every answer as ``x-request-id``.
 
-    Notes in the scope that the head has gone out. The only wrapper around ``send``: each one more
+    Doubled slashes of a path are one: base URLs end with one or without. Notes in the scope that
+    the head has gone out. The only wrapper around ``send``: each one more
     would be paid for by every event of every stream.
     """
 
@@ -29,6 +32,8 @@ class RequestId:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if "//" in scope["path"]:
+            scope["path"] = _DOUBLED.sub("/", scope["path"])
         request_id = scope[REQUEST_ID] = new_id("req")
         header = (b"x-request-id", request_id.encode())
 

@@ -1,5 +1,6 @@
 """The answer of a call that is not streamed."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,10 +14,16 @@ from gateway.providers.aggregate import plain_answer
 from gateway.routing.fallback import attempt_all
 from gateway.routing.plan import Route
 
+#: Takes the call, who answered it, and the answer; None when that is as it should be.
+Mend = Callable[[Call, Route, dict[str, Any]], dict[str, Any] | None]
 
-async def answer_plain(call: Call, send: Send) -> None:
-    """Get the answer, with retries and fallback, and pass its bytes on."""
-    data, answer = await attempt_all(call.plan, partial(_attempt, call), call.parts.clock)
+
+async def answer_plain(call: Call, send: Send, mend: Mend | None = None) -> None:
+    """Get the answer, with retries and fallback, and pass its bytes on.
+
+    ``mend`` gives an answer the form that the client asked for.
+    """
+    data, answer = await attempt_all(call.plan, partial(_attempt, call, mend), call.parts.clock)
     call.usage = answer_usage(answer, call.request.prompt_bytes)
     call.settle(CallStatus.OK, 200)
     if call.tier is not None and not answer.get("service_tier"):
@@ -31,7 +38,9 @@ async def answer_plain(call: Call, send: Send) -> None:
     await send({"type": "http.response.body", "body": data})
 
 
-async def _attempt(call: Call, route: Route, last: bool) -> tuple[bytes, dict[str, Any]]:
+async def _attempt(
+    call: Call, mend: Mend | None, route: Route, last: bool
+) -> tuple[bytes, dict[str, Any]]:
     """One attempt, read to its end: the bytes and the object in them."""
     del last
     held = await call.send(route)
@@ -39,6 +48,8 @@ async def _attempt(call: Call, route: Route, last: bool) -> tuple[bytes, dict[st
         data = await held.reply.read()
         scrub = call.parts.registry.scrubber(route.target)
         answer = plain_answer(data, call.endpoint, route.target, scrub)
+        if mend is not None and (mended := mend(call, route, answer)) is not None:
+            data, answer = orjson.dumps(mended), mended
     except BaseException as error:
         call.failed(route, error)
         raise

@@ -109,7 +109,8 @@ async def build_gateway(
         Deferred(jobs),
     )
     routes = (metrics_route(observers.page), *_job_routes(settings, jobs, calls))
-    app = _application(settings, redis, KeyRing.from_policy(policy, key), calls, watch, routes)
+    keys = KeyRing.from_policy(policy, key)
+    app = _application(settings, redis, calls, watch, _Front(keys, policy.cors.origins, routes))
     beside = (shipper.run(), watch.run(), _tell_load(redis, admission, observers))
     loops = [asyncio.create_task(loop) for loop in (*beside, *observers.loops())]
 
@@ -133,13 +134,21 @@ async def _tell_load(redis: StoreClient, admission: Admission, observers: Observ
     await keep_doing(reporter.report, "the load report", every=0)
 
 
+@dataclass(frozen=True, slots=True)
+class _Front:
+    """Who may call, pages of which origins, and routes besides those of files and batches."""
+
+    keys: KeyRing
+    origins: Sequence[str]
+    routes: Sequence[Route]
+
+
 def _application(
     settings: Settings,
     redis: StoreClient,
-    keys: KeyRing,
     calls: CallParts,
     watch: Watch,
-    more: Sequence[Route],
+    front: "_Front",
 ) -> Drain:
     blobs = LocalBlobs(settings.data_dir)
     files = FileStore(blobs, calls.clock, _room(settings, calls.clock))
@@ -158,8 +167,15 @@ def _application(
         Probe("targets", watch.targets, required=True),
         Probe("serving", serving, required=True),
     )
-    routes = (*more, *file_routes(files, settings), *batch_routes(service, settings), results)
-    drain = Drain(build_app(AppParts(calls, keys, settings.max_body_bytes, probes, routes)))
+    routes = (
+        *front.routes,
+        *file_routes(files, settings),
+        *batch_routes(service, settings),
+        results,
+    )
+    limit = settings.max_body_bytes
+    parts = AppParts(calls, front.keys, limit, probes, routes, front.origins)
+    drain = Drain(build_app(parts))
     return drain
 
 

@@ -3,6 +3,8 @@
 Unknown keys are refused. Every class is frozen: a policy is replaced as a whole, never changed.
 """
 
+from urllib.parse import urlsplit
+
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from gateway.core.lanes import Lane
@@ -110,6 +112,24 @@ class BatchPolicy(PolicyModel):
     rescue_slack: Duration = 60.0
 
 
+class CorsPolicy(PolicyModel):
+    """Pages of ``origins`` (such as ``https://app.example``) may call from browsers; ``*``: all."""
+
+    origins: tuple[str, ...] = ()
+
+    @field_validator("origins")
+    @classmethod
+    def _are_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in value:
+            parts = urlsplit(origin)
+            bare = f"{parts.scheme}://{parts.netloc}"
+            if origin != "*" and not (parts.scheme and parts.netloc and origin == bare):
+                raise ValueError(
+                    f"{origin!r} is no origin: write scheme and host alone, as https://app.example"
+                )
+        return value
+
+
 class Policy(PolicyModel):
     """The whole file."""
 
@@ -120,6 +140,7 @@ class Policy(PolicyModel):
     classify: ClassifyPolicy = ClassifyPolicy()
     batch: BatchPolicy = BatchPolicy()
     head_hold: Duration = 10.0
+    cors: CorsPolicy = CorsPolicy()
 
     def served(self) -> dict[str, tuple[str, ...]]:
         """Public model name → names of the targets that serve it, in the file's order.

@@ -19,8 +19,11 @@ from gateway.responses.shape import new_response
 from gateway.routing.outgoing import outgoing_body
 from gateway.routing.plan import Route
 from gateway.routing.router import Router
+from gateway.schemas.vectors import ODD as ODD_VECTORS
+from gateway.schemas.vectors import as_wanted
 
 PREFIX = "/v1"
+_EMBEDDINGS = "/v1/embeddings"
 _STREAMED = frozenset({"/v1/chat/completions", "/v1/completions"})
 
 
@@ -108,6 +111,8 @@ class RowCaller:
             else:
                 scrub = self._registry.scrubber(route.target)
                 answer = plain_answer(await reply.read(), endpoint, route.target, scrub)
+                if endpoint == _EMBEDDINGS:
+                    answer = _encoded(members, answer, route.target)
                 usage = _usage(answer)
         finally:
             await reply.aclose()
@@ -118,6 +123,14 @@ class RowCaller:
         if route is None:
             route = self._routes[model, target] = self._router.route(target, model)
         return route
+
+
+def _encoded(members: dict[str, Any], answer: dict[str, Any], target: str) -> dict[str, Any]:
+    """The vectors in the encoding that was asked for."""
+    try:
+        return as_wanted(members, answer) or answer
+    except ODD_VECTORS:
+        raise UpstreamFailed("The target's vectors are malformed.", target=target) from None
 
 
 def _response(asked: dict[str, Any], answer: RowAnswer, request_id: str) -> dict[str, Any]:

@@ -60,3 +60,15 @@ def test_what_only_azure_has() -> None:
         TargetPolicy.model_validate({**azure, "kind": "openai", "api_version": "2024-10-21"})
     with pytest.raises(ValidationError, match="batch_api is not available"):
         TargetPolicy.model_validate({**azure, "batch_api": True})
+
+
+def test_pages_that_may_call() -> None:
+    """None unless they are listed; an address with a path is no origin."""
+    targets = {"a": {"base_url": "http://a/v1", "models": ["m"]}}
+    assert Policy.model_validate({"targets": targets}).cors.origins == ()
+    for origin in ("https://app.example", "http://localhost:3000", "*"):
+        policy = {"targets": targets, "cors": {"origins": [origin]}}
+        assert Policy.model_validate(policy).cors.origins == (origin,)
+    for origin in ("app.example", "https://app.example/", "https://a/b", "https://"):
+        with pytest.raises(ValidationError, match="no origin"):
+            Policy.model_validate({"targets": targets, "cors": {"origins": [origin]}})

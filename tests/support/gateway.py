@@ -121,7 +121,9 @@ def running_gateway(
             clock,
             times or StreamTimes(head_hold=rules.head_hold),
         )
-        app = build_app(AppParts(calls, KeyRing.from_policy(rules, KEY), max_body_bytes, probes))
+        keys = KeyRing.from_policy(rules, KEY)
+        parts = AppParts(calls, keys, max_body_bytes, probes, origins=rules.cors.origins)
+        app = build_app(parts)
         config = uvicorn.Config(app, http="httptools", lifespan="off", log_config=None)
         server.append(uvicorn.Server(config))
         await server[0].serve([listener])
