@@ -185,13 +185,11 @@ class Call:
 
     def _upstream(self, route: Route) -> UpstreamCall:
         request = self.request
-        body = outgoing_body(
-            request.members, route, self.decision.lane, stream=request.stream, tier=self.tier
-        )
+        body = outgoing_body(request.members, route, stream=request.stream, tier=self.tier)
         path = self.endpoint.removeprefix(PREFIX)
         limits, key = self.plan.timeouts(route), self.plan.key
         return UpstreamCall(
-            path, body, self.id, request.stream, limits, key, model=route.served_model
+            path, body, self.id, request.stream, limits, key, route.served_model, route.head
         )
 
     def failed(self, route: Route, error: BaseException) -> None:

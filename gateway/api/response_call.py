@@ -89,17 +89,17 @@ class ResponseCall(Call):
         return encoded([error_event(Numbered() if relay is None else relay.number, told)])
 
     def _upstream(self, route: Route) -> UpstreamCall:
-        request, lane = self.request, self.decision.lane
+        request = self.request
         if route.responses:
             members = native_form(self.asked.members, self._items, stream=request.stream)
-            body = outgoing_body(members, route, lane, stream=False, tier=self.tier)
+            body = outgoing_body(members, route, stream=False, tier=self.tier)
         else:
             assert self._chat is not None, "such a route is left out of the plan"
-            body = outgoing_body(self._chat, route, lane, stream=request.stream, tier=self.tier)
+            body = outgoing_body(self._chat, route, stream=request.stream, tier=self.tier)
         path = (RESPONSES if route.responses else CHAT).removeprefix(PREFIX)
         limits, key = self.plan.timeouts(route), self.plan.key
         return UpstreamCall(
-            path, body, self.id, request.stream, limits, key, model=route.served_model
+            path, body, self.id, request.stream, limits, key, route.served_model, route.head
         )
 
 

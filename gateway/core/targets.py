@@ -20,7 +20,8 @@ class UpstreamCall:
     """One attempt: ``path`` is below the target's base URL, ``body`` is sent as it is.
 
     ``key`` is the place of the credential to use among those of the target; ``model`` is the name
-    that the target knows, for those that have it in their addresses.
+    that the target knows, for those that have it in their addresses; ``head`` are whole header
+    lines of this call.
     """
 
     path: str
@@ -30,6 +31,7 @@ class UpstreamCall:
     timeouts: Timeouts = field(default_factory=Timeouts)
     key: int = 0
     model: str = ""
+    head: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

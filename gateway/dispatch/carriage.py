@@ -19,7 +19,6 @@ from gateway.core.errors import (
     UpstreamThrottled,
     UpstreamTimeout,
 )
-from gateway.core.lanes import Lane
 from gateway.core.usage import Usage
 from gateway.dispatch.held import HeldRow, Holdings
 from gateway.dispatch.run import RowRunner
@@ -159,7 +158,7 @@ class Carriage:
         for key in self.carry.rows:
             row = self.rows[key]
             members = orjson.loads(row.source.body)
-            body = outgoing_body(members, route, Lane.BATCH, stream=False)
+            body = outgoing_body(members, route, stream=False)
             url = orjson.dumps(row.run.endpoint).decode()
             head = f'{{"custom_id":"{key}","method":"POST","url":{url},"body":'
             lines.append(head.encode() + body + b"}\n")

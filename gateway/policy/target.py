@@ -1,12 +1,16 @@
 """One target in the policy: where it is, what it serves, and how it may be used."""
 
-from typing import Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from gateway.core.lanes import Lane
 from gateway.core.targets import Timeouts
 from gateway.policy.lanes import Lanes
 from gateway.policy.values import Duration, PolicyModel
+
+_ENGINES: Final = ("vllm", "sglang", "local")
+_OBJECT_NAME: Final = r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$"
 
 
 class TimeoutPolicy(PolicyModel):
@@ -98,6 +102,8 @@ class TargetPolicy(PolicyModel):
     tokens, ``health`` a path below the server's root that answers 200 while it can work.
     ``kind: azure`` sends the key as Azure wants it; the names it knows are deployments.
     ``responses`` says that the target has the Responses API; for others it is translated.
+    ``priority`` is the scale on which the engine ranks calls (``true``: lower is sooner),
+    ``objectives`` are names of an inference gateway's objectives for our lanes.
     """
 
     kind: Literal["openai", "vllm", "sglang", "azure", "local"] = "openai"
@@ -112,7 +118,10 @@ class TargetPolicy(PolicyModel):
     timeouts: TimeoutPolicy = TimeoutPolicy()
     retry: RetryPolicy = RetryPolicy()
     headers: dict[str, SecretStr] = Field(default_factory=dict)
-    priority: bool | None = None
+    priority: bool | Literal["lower", "higher", "dynamo"] | None = None
+    objectives: dict[Lane, Annotated[str, Field(pattern=_OBJECT_NAME)]] = Field(
+        default_factory=dict
+    )
     stream_usage: bool = True
     responses: bool = False
     weight: float | None = Field(default=None, gt=0)
@@ -158,9 +167,13 @@ class TargetPolicy(PolicyModel):
         """Whether interactive calls and batch rows meet on one engine here."""
         if self.lanes.batch.shared is not None:
             return self.lanes.batch.shared
-        return self.kind != "openai" or not str(self.base_url).startswith("https:")
+        return self.kind in _ENGINES or not str(self.base_url).startswith("https:")
 
     @property
-    def sends_priority(self) -> bool:
-        """Whether calls carry a ``priority`` member (lower is sooner)."""
-        return self.kind == "local" if self.priority is None else self.priority
+    def rank_scale(self) -> str | None:
+        """How calls tell the rank of their lane: ``lower``, ``higher``, ``dynamo`` or not."""
+        if self.priority is None:
+            return "lower" if self.kind == "local" else None
+        if isinstance(self.priority, bool):
+            return "lower" if self.priority else None
+        return self.priority

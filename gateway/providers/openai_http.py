@@ -123,9 +123,10 @@ class OpenAITarget:
             path = quote(self._url.path.rstrip("/") + below, safe=_PATH)
             line = f"POST {path}{self._query()} HTTP/1.1\r\n".encode("ascii")
             head = self._heads[below] = line + self._fixed
-        return b"%bX-Request-Id: %b\r\n%bContent-Length: %d\r\n\r\n%b" % (
+        return b"%bX-Request-Id: %b\r\n%b%bContent-Length: %d\r\n\r\n%b" % (
             head,
             call.request_id.encode(),
+            call.head,
             self._keys[call.key] if len(self._keys) > 1 else b"",
             len(call.body),
             call.body,

@@ -6,7 +6,6 @@ from typing import Any, Protocol
 import orjson
 
 from gateway.core.errors import UpstreamFailed
-from gateway.core.lanes import Lane
 from gateway.core.rates import Rates
 from gateway.core.targets import UpstreamCall
 from gateway.core.usage import Usage
@@ -92,12 +91,13 @@ class RowCaller:
         stream = endpoint in _STREAMED
         call = UpstreamCall(
             endpoint.removeprefix(PREFIX),
-            outgoing_body(members, route, Lane.BATCH, stream=stream),
+            outgoing_body(members, route, stream=stream),
             request_id,
             stream,
             route.timeouts,
             at.key,
             route.served_model,
+            route.head,
         )
         reply = await self._registry.get(route.target).send(call)
         at.head(reply.rates)

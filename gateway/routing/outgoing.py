@@ -5,8 +5,8 @@ from typing import Any
 
 import orjson
 
-from gateway.core.lanes import Lane
 from gateway.routing.plan import Route
+from gateway.routing.rank import with_rank
 
 #: Members that name a target, carry a credential or set a rank: never passed on from a client.
 DENIED = frozenset(
@@ -22,7 +22,6 @@ DENIED = frozenset(
 )
 #: Members in which clients wrap others; the same names are taken out there.
 _WRAPPERS = ("extra_body", "metadata")
-PRIORITIES = {Lane.INTERACTIVE: 0, Lane.ELASTIC: 10, Lane.BATCH: 100}
 
 
 def without_denied(members: Mapping[str, Any]) -> dict[str, Any]:
@@ -36,25 +35,23 @@ def without_denied(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def outgoing_body(
-    members: Mapping[str, Any], route: Route, lane: Lane, *, stream: bool, tier: str | None = None
+    members: Mapping[str, Any], route: Route, *, stream: bool, tier: str | None = None
 ) -> bytes:
     """The body for ``route``.
 
     The model is the name that the target knows; a streamed answer is asked for its usage wherever
-    the target takes that;
-    ``priority`` is set for targets that want it (lower is sooner); ``tier`` replaces the client's
-    ``service_tier`` for providers that bill by it and is left out for all others.
+    the target takes that; ``tier`` replaces the client's ``service_tier`` for providers that bill
+    by it and is left out for all others.
     """
     body = without_denied(members)
     body["model"] = route.served_model
+    with_rank(body, route.rank)
     if stream:
         options = body.pop("stream_options", None)
         body["stream"] = True
         if route.asks_usage:
             known = options if isinstance(options, dict) else {}
             body["stream_options"] = {**known, "include_usage": True}
-    if route.sends_priority:
-        body["priority"] = PRIORITIES[lane]
     if tier is not None and route.kind == "openai":
         body["service_tier"] = tier
     else:

@@ -1,6 +1,8 @@
 """One way to serve a call."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from gateway.core.targets import Timeouts
 from gateway.policy.target import RetryPolicy
@@ -12,6 +14,7 @@ class Route:
     """A target and the name it knows the model by. ``kind`` is the target's kind in the policy.
 
     ``asks_usage``: streams are asked for their usage with ``stream_options``.
+    ``rank`` are the members of a body, and ``head`` the header lines, that tell the lane's rank.
     ``responses``: it has the Responses API itself.
     ``weight`` is its share among its like, ``context`` the longest prompt and answer in tokens if
     that is known, ``spill`` when the next target takes a call that finds no place; ``seed`` places
@@ -23,8 +26,9 @@ class Route:
     kind: str
     timeouts: Timeouts
     retry: RetryPolicy
-    sends_priority: bool
     state: TargetState
+    rank: Mapping[str, Any] = field(default_factory=dict)
+    head: bytes = b""
     asks_usage: bool = True
     responses: bool = False
     weight: float = 1.0

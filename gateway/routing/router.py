@@ -9,6 +9,7 @@ from gateway.core.lanes import Lane
 from gateway.policy.model import ModelPolicy, Policy
 from gateway.routing.affinity import Wanderers
 from gateway.routing.plan import Group, Route
+from gateway.routing.rank import rank_head, rank_members
 from gateway.routing.state import TargetState
 
 
@@ -84,8 +85,9 @@ class Router:
             target.kind,
             target.timeouts.to_timeouts(),
             target.retry,
-            target.sends_priority,
             self.states[name],
+            rank_members(target, lane),
+            rank_head(target, lane),
             target.stream_usage,
             target.responses,
             target.weight or 1.0,

@@ -130,7 +130,7 @@ def test_the_policy_it_ships_is_a_policy(tmp_path: Path) -> None:
     (target,) = load_policy(path).targets.values()
     port = objects["Service", "r-headway-worker"]["spec"]["ports"][0]["port"]
     assert target.base_url == f"http://r-headway-worker:{port}/v1"
-    assert target.sends_priority
+    assert target.rank_scale == "lower"
 
 
 def test_it_sets_nothing_that_is_not_a_setting() -> None:

@@ -26,9 +26,10 @@ def test_models_may_be_renamed_per_target() -> None:
 
 def test_priority_is_for_engines_that_know_it() -> None:
     """The bundled worker does; others when the policy says so."""
-    assert TargetPolicy(kind="local", models={"m": "m"}).sends_priority
-    assert not TargetPolicy(base_url="http://a", models={"m": "m"}).sends_priority
-    assert TargetPolicy(base_url="http://a", models={"m": "m"}, priority=True).sends_priority
+    assert TargetPolicy(kind="local", models={"m": "m"}).rank_scale == "lower"
+    assert TargetPolicy(base_url="http://a", models={"m": "m"}).rank_scale is None
+    told = TargetPolicy(base_url="http://a", models={"m": "m"}, priority=True)
+    assert told.rank_scale == "lower"
 
 
 def test_a_key_is_given_in_one_form() -> None:

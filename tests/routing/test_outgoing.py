@@ -3,21 +3,17 @@
 from typing import Any
 
 import orjson
-import pytest
 
-from gateway.core.lanes import Lane
 from gateway.routing.outgoing import DENIED, outgoing_body, without_denied
 from tests.support.routes import a_route
 
 
 def sent(members: dict[str, Any], *, kind: str = "vllm", **how: Any) -> dict[str, Any]:
     """The parsed body for a target of ``kind``."""
-    ranked = bool(how.pop("ranked", False))
     asks = bool(how.pop("asks_usage", True))
-    route = a_route("t", "their-m", kind, sends_priority=ranked, asks_usage=asks)
-    lane = how.pop("lane", Lane.INTERACTIVE)
+    route = a_route("t", "their-m", kind, rank=how.pop("rank", {}), asks_usage=asks)
     body: dict[str, Any] = orjson.loads(
-        outgoing_body(members, route, lane, stream=how.pop("stream", False), **how)
+        outgoing_body(members, route, stream=how.pop("stream", False), **how)
     )
     return body
 
@@ -49,12 +45,10 @@ def test_some_servers_do_not_know_stream_options() -> None:
     assert "stream_options" not in sent(members, stream=True, asks_usage=False)
 
 
-@pytest.mark.parametrize(
-    ("lane", "rank"), [(Lane.INTERACTIVE, 0), (Lane.ELASTIC, 10), (Lane.BATCH, 100)]
-)
-def test_rank_by_lane(lane: Lane, rank: int) -> None:
-    """Lower is sooner; the client's own rank is replaced."""
-    assert sent({"model": "m", "priority": -5}, lane=lane, ranked=True)["priority"] == rank
+def test_the_rank_is_ours() -> None:
+    """The client's own is replaced, and dropped where the target gets none."""
+    assert sent({"model": "m", "priority": -5}, rank={"priority": 100})["priority"] == 100
+    assert "priority" not in sent({"model": "m", "priority": -5})
 
 
 def test_service_tier() -> None:

@@ -27,7 +27,6 @@ def a_route(target: str = "t", served: str = MODEL, kind: str = "openai", **chan
     members: dict[str, Any] = {
         "timeouts": Timeouts(),
         "retry": RetryPolicy(),
-        "sends_priority": False,
         "state": TargetState(target, policy),
     }
     return Route(target, served, kind, **{**members, **changes})
