@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
+from pydantic import SecretStr
 
 from gateway.bootstrap.views import queue_audit, usage_of_hours
 from gateway.core.settings import Settings
@@ -108,12 +109,17 @@ class Judge:
 
 def bill(running: RunningHeadway) -> tuple[int, int]:
     """Prompt and completion tokens billed for batch rows, read without a process of its own."""
-    report = asyncio.run(usage_of_hours(Settings(data_dir=running.data_dir), 24, None)).to_json()
+    report = asyncio.run(usage_of_hours(_settings(running), 24, None)).to_json()
     lane = report["lanes"]["batch"]
     return lane["prompt_tokens"], lane["completion_tokens"]
 
 
 def violations(running: RunningHeadway) -> list[str]:
     """What the audit of the queue finds, read in the same way."""
-    found = asyncio.run(queue_audit(Settings(data_dir=running.data_dir)))
+    found = asyncio.run(queue_audit(_settings(running)))
     return [fault for faults in found.values() for fault in faults]
+
+
+def _settings(running: RunningHeadway) -> Settings:
+    url = running.env.get("HEADWAY_REDIS_URL")
+    return Settings(data_dir=running.data_dir, redis_url=SecretStr(url) if url else None)
