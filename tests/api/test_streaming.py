@@ -1,6 +1,7 @@
 """Relay of streams over real HTTP, with the official client as the judge."""
 
 import asyncio
+import logging
 import time
 from typing import Any
 
@@ -42,7 +43,9 @@ def sdk(gateway: RunningGateway) -> openai.OpenAI:
 
 
 @pytest.mark.parametrize("cut", [1, 7, "all"])
-def test_str_01_events_cut_at_any_byte(upstream: ScriptedUpstream, cut: Any) -> None:
+def test_str_01_events_cut_at_any_byte(
+    upstream: ScriptedUpstream, caplog: pytest.LogCaptureFixture, cut: Any
+) -> None:
     """STR-01: however the bytes are cut, the text, the JSON and the usage are whole."""
     upstream.enqueue(Sse([*CHUNKS, usage_chunk(3, 5)], cut=cut))
     with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
@@ -51,6 +54,8 @@ def test_str_01_events_cut_at_any_byte(upstream: ScriptedUpstream, cut: Any) -> 
         assert "\ufffd" not in "".join(events)
         usage = gateway.settled(1)[0].outcome.usage
         assert (usage.prompt, usage.completion, usage.estimated) == (3, 5, False)
+        assert all(orjson.loads(event) for event in events[:-1])
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 def test_str_02_crlf_and_no_space(upstream: ScriptedUpstream) -> None:
@@ -69,7 +74,8 @@ def test_str_02_crlf_and_no_space(upstream: ScriptedUpstream) -> None:
 def test_str_04_heartbeats(upstream: ScriptedUpstream) -> None:
     """STR-04: comments reach no client as data and do not count as the first token."""
     beats: list[Any] = [b": WORKING\n"] * 6 + [b":\n\n"]
-    upstream.enqueue(Sse([*beats, *map(chat_chunk, "abc"), chat_chunk(finish="stop")], pause=0.05))
+    script = Sse([*beats, *map(chat_chunk, "abc"), chat_chunk(finish="stop")], pause=0.05)
+    upstream.enqueue(script, script)
     with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
         with sdk(gateway) as client:
             stream = client.chat.completions.create(
@@ -77,6 +83,9 @@ def test_str_04_heartbeats(upstream: ScriptedUpstream) -> None:
             )
             texts = [chunk.choices[0].delta.content for chunk in stream]
         assert [text for text in texts if text] == ["a", "b", "c"]
+        assert not [
+            line for line in gateway.chat(stream=True).text.split("\n") if line[:7] == "data: :"
+        ]
         ttft = gateway.settled(1)[0].outcome.timing.ttft_s
         assert ttft is not None
         assert ttft >= 0.3
@@ -186,8 +195,10 @@ def test_str_15_stall_after_the_first_token(upstream: ScriptedUpstream) -> None:
         assert {r.outcome.attempts[-1].code for r in failed} == {"upstream_stream_interrupted"}
 
 
-async def _stalled_and_normal(gateway: RunningGateway) -> tuple[list[str], list[str]]:
-    """Answers of 50 calls that stall and of 10 that are made while those hang."""
+async def _stalled_and_normal(
+    gateway: RunningGateway, stalling: int = 50
+) -> tuple[list[str], list[str]]:
+    """Answers of calls that stall and of 10 that are made while those hang."""
     limits = httpx.Limits(max_connections=100)
     headers = {"authorization": f"Bearer {KEY}"}
     async with httpx.AsyncClient(limits=limits, headers=headers, timeout=20) as client:
@@ -196,10 +207,26 @@ async def _stalled_and_normal(gateway: RunningGateway) -> tuple[list[str], list[
             body = chat_body(text, stream=True)
             return (await client.post(f"{gateway.url}/chat/completions", json=body)).text
 
-        stalling = asyncio.gather(*(one("stall") for _ in range(50)))
+        hanging = asyncio.gather(*(one("stall") for _ in range(stalling)))
         await asyncio.to_thread(wait_until, lambda: gateway.records.opened_calls)
         normal = await asyncio.gather(*(one("fine") for _ in range(10)))
-        return list(await stalling), list(normal)
+        return list(await hanging), list(normal)
+
+
+def test_str_15_a_pool_of_ten_survives_stalls(upstream: ScriptedUpstream) -> None:
+    """STR-15: 50 stalled calls pass through ten places; then ten calls start within a second."""
+    upstream.on("stall", Sse([chat_chunk("a")], end="hang"))
+    lanes = {"interactive": {"max_in_flight": 10}}
+    target = {"base_url": upstream.url, "timeouts": {"idle": "300ms"}, "lanes": lanes}
+    with running_gateway({"up": target}) as gateway:
+        stalled, _ = asyncio.run(_stalled_and_normal(gateway))
+        assert all("upstream_stream_interrupted" in text for text in stalled)
+        assert all("[DONE]" not in text for text in stalled)
+        assert upstream.peak == 10
+        asked = time.monotonic()
+        _, normal = asyncio.run(_stalled_and_normal(gateway, stalling=0))
+        assert all("[DONE]" in text for text in normal)
+        assert max(call.at for call in upstream.calls("fine")[-10:]) - asked < 1
 
 
 def test_str_16_no_buffering(upstream: ScriptedUpstream) -> None:
