@@ -12,9 +12,9 @@ _AROUND = 54
 def too_deep(text: bytes, value: Any) -> bool:
     """Whether ``value``, read from ``text``, has more than 200 levels.
 
-    A text with few brackets, which is nearly every one, is only counted.
+    Of a text with few brackets, which is nearly every one, only these are looked for.
     """
-    if text.count(b"{") + text.count(b"[") <= MOST_LEVELS:
+    if _few_brackets(text):
         return False
     for _ in range(_AROUND):
         value = [value]
@@ -31,6 +31,21 @@ def is_deep(text: bytes) -> bool:
         return too_deep(text, orjson.loads(text))
     except orjson.JSONDecodeError as error:
         return is_depth_fault(error)
+
+
+def _few_brackets(text: bytes) -> bool:
+    """Whether there are at most 200. Finding a byte is many times as quick as counting it."""
+    if len(text) <= 2 * MOST_LEVELS:  # each level is opened and closed
+        return True
+    left = MOST_LEVELS
+    for bracket in (b"{", b"["):
+        at = text.find(bracket)
+        while at >= 0:
+            if not left:
+                return False
+            left -= 1
+            at = text.find(bracket, at + 1)
+    return True
 
 
 def is_depth_fault(error: orjson.JSONDecodeError) -> bool:
