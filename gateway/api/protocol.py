@@ -11,11 +11,13 @@ HTTP/2 in this way by default.
 import asyncio
 from enum import Enum, auto
 from typing import ClassVar
+from urllib.parse import unquote
 
 import httptools
 import orjson
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from gateway.api.cycle import Cycle
 from gateway.schemas.errors import error_body
 
 _LONGEST_HEAD = 64 * 1024
@@ -47,7 +49,7 @@ class GatewayProtocol(HttpToolsProtocol):
         """Wait for the first request, not for ever."""
         super().connection_made(transport)
         self._stage = _Stage.START
-        self._since = self.loop.time()
+        self._since = self._answered = self.loop.time()
         self._fed = self._loose = 0
         self._moved = self._upgrade = False
         self._refusal = 400
@@ -77,7 +79,6 @@ class GatewayProtocol(HttpToolsProtocol):
 
         The parser keeps an unfinished header and joins it anew with each piece.
         """
-        self._unset_keepalive_if_required()
         if self.transport.is_closing():
             return
         self._moved = False
@@ -111,7 +112,7 @@ class GatewayProtocol(HttpToolsProtocol):
         self._since = self.loop.time()
         self._upgrade = self.parser.should_upgrade()
         if not self._upgrade:
-            super().on_headers_complete()
+            self._begin_call()
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body."""
@@ -126,6 +127,46 @@ class GatewayProtocol(HttpToolsProtocol):
         self._moved = True
         self._stage = _Stage.IDLE
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """The answer is out: the next call may begin; ``_look`` ends a connection without one."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self._answered = self.loop.time()
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+
+    def _begin_call(self) -> None:
+        """As the base class begins it, with a cycle of our own."""
+        parser, scope = self.parser, self.scope
+        version = scope["http_version"] = parser.get_http_version()
+        url = httptools.parse_url(self.url)
+        path = url.path.decode("ascii")
+        scope["method"] = parser.get_method().decode("ascii")
+        scope["path"] = unquote(path) if "%" in path else path
+        scope["raw_path"] = url.path
+        scope["query_string"] = url.query or b""
+        before = self.cycle
+        self.cycle = Cycle(
+            scope,
+            self.transport,
+            self.flow,
+            self.logger,
+            self.access_logger,
+            access_log=False,
+            default_headers=[],
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0" and parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        if before is None or before.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
 
     def _feed(self, data: bytes) -> None:
         while True:
@@ -171,14 +212,20 @@ class GatewayProtocol(HttpToolsProtocol):
         now = self.loop.time()
         if self._stage is _Stage.IDLE or self.flow.read_paused:
             self._since = now
+            if self._is_idle() and now - self._answered > self.timeout_keep_alive:
+                self.transport.close()
+                return
         left = self._since + self.receive_seconds - now
-        answered = self._stage is _Stage.BODY and self.cycle.response_complete
+        answered = self._stage is _Stage.BODY and self._is_idle()
         if left > 0:
             self._timer = self.loop.call_later(left, self._look)
         elif self._stage is _Stage.START or answered:
             self.transport.close()
         else:
             self._refuse(408)
+
+    def _is_idle(self) -> bool:
+        return self.cycle is not None and self.cycle.response_complete
 
     def _watch_reader(self) -> None:
         self._left = self.transport.get_write_buffer_size()

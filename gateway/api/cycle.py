@@ -1,0 +1,83 @@
+"""One request and its answer on a connection: uvicorn's cycle with a shorter way out.
+
+The head of an answer whose length is known waits for the body and goes out with it, in one write.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+
+#: Characters that a head has in its line ends alone.
+_CONTROL = bytes([*range(9), *range(10, 32), 127])
+_BODILESS = frozenset({204, 304})
+
+
+class Cycle(RequestResponseCycle):
+    """Sends what the application answers. Names of headers come in lower case."""
+
+    _head = b""
+
+    async def send(self, message: Any) -> None:
+        """Take one ASGI message; waits while the caller does not read."""
+        if self.flow.write_paused and not self.disconnected:
+            await self.flow.drain()
+        if self.disconnected:
+            return
+        kind = message["type"]
+        if kind == "http.response.start" and not self.response_started:
+            self._start(message["status"], message.get("headers", ()))
+        elif kind == "http.response.body" and self.response_started and not self.response_complete:
+            self._write(message.get("body", b""), more=message.get("more_body", False))
+        else:
+            raise RuntimeError(f"{kind} is out of place")
+
+    def _start(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        self.response_started = True
+        self.waiting_for_100_continue = False
+        lines = [STATUS_LINE[status], *(b"%b: %b\r\n" % (name, value) for name, value in headers)]
+        lines += self._framing(status, dict(headers))
+        head = b"".join([*lines, b"\r\n"])
+        if len(head) - len(head.translate(None, _CONTROL)) != 2 * len(lines) + 2:
+            raise RuntimeError("a header of the answer has a control character")
+        if self.chunked_encoding:
+            self.transport.write(head)
+        else:
+            self._head = head
+
+    def _framing(self, status: int, given: Mapping[bytes, bytes]) -> Iterator[bytes]:
+        """Note how the body ends and whether the connection stays; the lines that tell it."""
+        length = given.get(b"content-length")
+        if length is not None:
+            self.expected_content_length = int(length)
+        elif self.scope["method"] != "HEAD" and status not in _BODILESS:
+            self.chunked_encoding = True
+            yield b"transfer-encoding: chunked\r\n"
+        if b"close" in given.get(b"connection", b"").lower():
+            self.keep_alive = False
+        elif not self.keep_alive:
+            yield b"connection: close\r\n"
+
+    def _write(self, body: bytes, *, more: bool) -> None:
+        data = self._head + self._framed(body, more=more)
+        self._head = b""
+        if data:
+            self.transport.write(data)
+        if more:
+            return
+        self.response_complete = True
+        self.message_event.set()
+        if not self.keep_alive:
+            self.transport.close()
+        self.on_response()
+
+    def _framed(self, body: bytes, *, more: bool) -> bytes:
+        if self.scope["method"] == "HEAD":
+            return b""
+        if self.chunked_encoding:
+            chunk = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
+            return chunk if more else chunk + b"0\r\n\r\n"
+        left = self.expected_content_length = self.expected_content_length - len(body)
+        if left < 0 or (left and not more):
+            raise RuntimeError("the answer does not have its declared length")
+        return body
