@@ -20,12 +20,12 @@ from gateway.batches.loops import keep_doing
 from gateway.batches.results import ResultReader, Waiting
 from gateway.batches.service import BatchService
 from gateway.bootstrap.drain import Drain
+from gateway.bootstrap.gauges import show_places, show_targets
 from gateway.bootstrap.observers import Observers
 from gateway.bootstrap.probes import Watch
 from gateway.bootstrap.share import Share
 from gateway.core.clock import Clock
 from gateway.core.ids import new_id
-from gateway.core.lanes import Lane
 from gateway.core.load import TargetLoad
 from gateway.core.settings import Settings
 from gateway.jobs.responses import ResponseService
@@ -37,11 +37,14 @@ from gateway.policy.model import Policy
 from gateway.providers.registry import Registry
 from gateway.routing.admission import Admission
 from gateway.routing.classifier import Classifier
+from gateway.routing.cooldowns import SharedCooldowns
 from gateway.routing.load import LoadReporter
+from gateway.routing.rounds import Rounds
 from gateway.routing.router import Router
 from gateway.store.batches import BatchStore
 from gateway.store.blobs import LocalBlobs
 from gateway.store.client import StoreClient, connect
+from gateway.store.cooldowns import CooldownChannel
 from gateway.store.files import FileStore
 from gateway.store.job_commands import JobCommands
 from gateway.store.jobs import LISTING, JobStore
@@ -50,7 +53,6 @@ from gateway.store.queue import QueueClient
 from gateway.store.responses import ResponseStore
 from gateway.store.room import DiskRoom
 from gateway.store.usage import UsageTotals
-from gateway.telemetry.metrics import Labels, Metrics
 from gateway.tenancy.keys import KeyRing
 
 _DAY_SECONDS = 86_400.0
@@ -96,7 +98,8 @@ async def build_gateway(
     observers = Observers(settings, policy, share)
     router = Router(policy)
     admission = Admission(policy, clock, router.states)
-    _show_places(observers.metrics, admission)
+    show_places(observers.metrics, admission)
+    show_targets(observers.metrics, router.states, clock, engines=share is None or not share.index)
     jobs = _jobs(settings, redis, policy, router, clock)
     calls = CallParts(
         router,
@@ -111,7 +114,8 @@ async def build_gateway(
     routes = (metrics_route(observers.page), *_job_routes(settings, jobs, calls))
     keys = KeyRing.from_policy(policy, key)
     app = _application(settings, redis, calls, watch, _Front(keys, policy.cors.origins, routes))
-    beside = (shipper.run(), watch.run(), _tell_load(redis, admission, observers))
+    tending = _tend_targets(redis, Rounds(policy, router.states, registry.look), router, clock)
+    beside = (shipper.run(), watch.run(), tending, _tell_load(redis, admission, observers))
     loops = [asyncio.create_task(loop) for loop in (*beside, *observers.loops())]
 
     async def stop_loops() -> None:
@@ -141,6 +145,15 @@ class _Front:
     keys: KeyRing
     origins: Sequence[str]
     routes: Sequence[Route]
+
+
+async def _tend_targets(redis: StoreClient, rounds: Rounds, router: Router, clock: Clock) -> None:
+    shared = SharedCooldowns(new_id("g"), router.states, CooldownChannel(redis), clock)
+    await asyncio.gather(
+        rounds.run(),
+        keep_doing(shared.tell, "telling cooldowns", every=0),
+        keep_doing(shared.hear, "hearing of cooldowns", every=0),
+    )
 
 
 def _application(
@@ -199,16 +212,3 @@ def _job_routes(settings: Settings, jobs: JobService, calls: CallParts) -> list[
 def _room(settings: Settings, clock: Clock) -> DiskRoom:
     free, limit = settings.disk_free_bytes, settings.disk_limit_bytes
     return DiskRoom(settings.data_dir, clock, free=free, limit=limit)
-
-
-def _show_places(metrics: Metrics, admission: Admission) -> None:
-    """Calls that run and that wait, per target and lane, read when somebody asks."""
-
-    def gauge(count: Callable[[str, Lane], int]) -> Callable[[], list[tuple[Labels, float]]]:
-        return lambda: [
-            ((lane.value, target, "", ""), count(target, lane))
-            for target, lane in admission.places()
-        ]
-
-    metrics.gauge("headway_calls_running", "Calls at a target.", gauge(admission.running))
-    metrics.gauge("headway_calls_waiting", "Calls that wait for a place.", gauge(admission.waiting))

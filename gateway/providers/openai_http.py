@@ -11,7 +11,7 @@ import gateway
 from gateway.core.clock import Clock
 from gateway.core.errors import ConfigError, OutcomeUnknown, UpstreamError
 from gateway.core.rates import Rates
-from gateway.core.targets import UpstreamCall
+from gateway.core.targets import Timeouts, UpstreamCall
 from gateway.providers.base import Reply
 from gateway.providers.connection import Connection
 from gateway.providers.connector import Connector
@@ -20,6 +20,7 @@ from gateway.providers.rates import rates_of
 
 _FIRST_FAILURE = 300
 _LONGEST_ERROR = 256 * 1024
+_LONGEST_PAGE = 4 * 2**20
 _END_SECONDS = 0.2
 _PATH = "/%:@!$&'()*+,;=~"
 
@@ -107,6 +108,28 @@ class OpenAITarget:
         if reply.status >= _FIRST_FAILURE:
             raise await self._failure(reply)
         return reply
+
+    async def look(self, path: str, seconds: float) -> tuple[int, bytes]:
+        """Status and body of ``GET path`` below the server's root. Raises UpstreamError.
+
+        The root is the base URL without ``/v1``. A connection of its own, so that a call never
+        finds one that a look has spoilt.
+        """
+        root = self._url.path.rstrip("/").removesuffix("/v1")
+        line = f"GET {quote(root + path, safe=_PATH + '?')} HTTP/1.1\r\n".encode("ascii")
+        key = self._keys[0] if len(self._keys) > 1 else b""
+        limits = Timeouts(seconds, seconds, seconds, seconds)
+        connection = await self._connector.connect(seconds)
+        try:
+            ends = asyncio.get_running_loop().time() + seconds
+            await connection.send(b"%b%b%b\r\n" % (line, self._fixed, key), limits, ends)
+            body = bytearray()
+            while len(body) <= _LONGEST_PAGE and (piece := await connection.piece()):
+                body += piece
+            return connection.status, bytes(body)
+        finally:
+            connection.abort()
+            self._connector.give_back(connection)
 
     async def aclose(self) -> None:
         """Close every connection."""

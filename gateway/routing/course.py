@@ -1,13 +1,14 @@
 """The way of one call over the targets that may serve it: where next, and with which place."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from gateway.core.clock import Clock
 from gateway.core.errors import HeadwayError, Unavailable, UpstreamError
 from gateway.core.lanes import Lane
 from gateway.core.targets import Timeouts
+from gateway.core.values import value
 from gateway.routing.admission import Admission, Slot
 from gateway.routing.affinity import affinity_key
 from gateway.routing.choice import choose_home, choose_quick
@@ -17,7 +18,7 @@ from gateway.routing.router import Router, model_not_found
 _CHARS_PER_TOKEN = 6  # more than texts have: only what is clearly too long is kept back
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Wish:
     """What a call asks for. ``may_use`` tells which models its key may use."""
 

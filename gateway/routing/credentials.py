@@ -85,6 +85,8 @@ class Credentials:
             self.parked(self._target, place, seconds)
 
     def park(self, place: int, seconds: float, now: float) -> None:
-        """Leave the key alone for as long as was told."""
+        """Leave the key alone for as long as was told. A place that is none is no key of ours."""
+        if not 0 <= place < len(self):
+            return
         self._until[place] = max(self._until[place], now + seconds)
         self._told[place] = True

@@ -36,8 +36,9 @@ class ScriptedUpstream:
 
     ``pace`` is how fast default answers come; ``slots`` bounds how many run at once (the others
     wait, as in an engine); ``idle_close`` closes kept-alive connections after so many seconds;
-    ``accept_delay`` waits before each accept; ``models`` are refused with 404 when not listed
-    (None: every name is served). ``running`` counts calls that are here, ``peak`` the most of them
+    ``accept_delay`` waits before each accept; ``pages`` are status and body of GETs by path;
+    ``models`` are refused with 404 when not listed (None: every name is served). ``running`` counts
+    calls that are here, ``peak`` the most of them
     ever, ``generating`` those that have a slot.
     """
 
@@ -46,6 +47,7 @@ class ScriptedUpstream:
         self.pace = pace or Pace()
         self.idle_close: float | None = None
         self.accept_delay = 0.0
+        self.pages: dict[str, tuple[int, bytes]] = {}
         self.requests: list[Seen] = []
         self.connections = 0
         self.running = 0
@@ -221,7 +223,9 @@ class ScriptedUpstream:
     async def _default(self, exchange: Exchange) -> None:
         seen = exchange.seen
         path = seen.path.partition("?")[0]
-        if path == "/v1/models":
+        if path in self.pages:
+            exchange.full(*self.pages[path])
+        elif path == "/v1/models":
             rows = [{"id": m, "object": "model", "owned_by": "test"} for m in self.models or []]
             exchange.json({"object": "list", "data": rows})
         elif path == "/metrics":

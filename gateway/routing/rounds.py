@@ -1,0 +1,67 @@
+"""Looking after the targets, beside all calls: are they well, and how busy are they?"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+from gateway.core.errors import HeadwayError
+from gateway.policy.model import Policy
+from gateway.policy.target import TargetPolicy
+from gateway.providers.engine_metrics import ENGINES, engine_load
+from gateway.routing.state import TargetState
+
+#: Status and body of ``GET path`` at a target within some seconds; raises HeadwayError.
+Look = Callable[[str, str, float], Awaitable[tuple[int, bytes]]]
+_LIMIT = 2.0
+_BAD_IN_A_ROW = 2
+_METRICS = "/metrics"
+_GOOD = range(200, 300)
+
+
+class Rounds:
+    """Asks every target that has a health path or tells its load, once in ``every`` seconds.
+
+    Two bad answers in a row take a target out, one good one puts it back. A target that does not
+    tell its load is no worse for it.
+    """
+
+    def __init__(
+        self, policy: Policy, states: Mapping[str, TargetState], look: Look, every: float = 1.0
+    ) -> None:
+        self._states = states
+        self._look = look
+        self._every = every
+        self._bad = dict.fromkeys(policy.targets, 0)
+        self._targets = {
+            name: target
+            for name, target in policy.targets.items()
+            if target.health is not None or target.kind in ENGINES
+        }
+
+    async def run(self) -> None:
+        """Go round until cancelled; a target that is slow to answer delays no other."""
+        await asyncio.gather(*(self._attend(name) for name in self._targets))
+
+    async def _attend(self, name: str) -> None:
+        while True:
+            await self.visit(name, self._targets[name])
+            await asyncio.sleep(self._every)
+
+    async def visit(self, name: str, target: TargetPolicy) -> None:
+        """Look once at one target."""
+        state = self._states[name]
+        if target.health is not None:
+            found = await self._page(name, target.health)
+            self._bad[name] = 0 if found is not None else self._bad[name] + 1
+            if found is not None or self._bad[name] >= _BAD_IN_A_ROW:
+                state.probed(healthy=found is not None)
+        if target.kind in ENGINES:
+            page = await self._page(name, _METRICS)
+            state.reported(None if page is None else engine_load(page))
+
+    async def _page(self, name: str, path: str) -> bytes | None:
+        """The page, or None when there is no good answer."""
+        try:
+            status, body = await self._look(name, path, _LIMIT)
+        except HeadwayError:
+            return None
+        return body if status in _GOOD else None

@@ -1,0 +1,75 @@
+"""Targets are looked after."""
+
+import asyncio
+from typing import Any
+
+from gateway.core.errors import UpstreamRefused
+from gateway.policy.model import Policy
+from gateway.routing.rounds import Rounds
+from gateway.routing.state import TargetState
+from tests.support.routes import a_target
+
+Pages = dict[tuple[str, str], tuple[int, bytes]]
+
+
+def looked_after(pages: Pages, **targets: Any) -> tuple[Rounds, dict[str, TargetState], Policy]:
+    """Rounds over ``targets``; what is on none of the pages is refused."""
+    policy = Policy.model_validate({"targets": targets})
+    states = {name: TargetState(name, target) for name, target in policy.targets.items()}
+
+    async def look(name: str, path: str, seconds: float) -> tuple[int, bytes]:
+        if (name, path) not in pages:
+            raise UpstreamRefused("x", target=name)
+        return pages[name, path]
+
+    return Rounds(policy, states, look, every=0.01), states, policy
+
+
+async def test_two_bad_answers_take_a_target_out() -> None:
+    """One is an accident; any status but 2xx is bad; a good one puts it back at once."""
+    pages: Pages = {("t", "/up"): (503, b"")}
+    rounds, states, policy = looked_after(pages, t=a_target(health="/up"))
+    visit = (rounds.visit, "t", policy.targets["t"])
+    seen = []
+    for page in ((503, b""), (200, b""), (503, b""), None, (200, b"")):
+        pages.clear()
+        if page is not None:
+            pages["t", "/up"] = page
+        await visit[0](visit[1], visit[2])
+        seen.append(states["t"].down)
+    assert seen == [False, False, False, True, False]
+
+
+async def test_engines_tell_their_load() -> None:
+    """Of those that do not, or no more, nothing is assumed; their health is not touched."""
+    pages: Pages = {("t", "/metrics"): (200, b"vllm:num_requests_running 3\n")}
+    rounds, states, policy = looked_after(pages, t=a_target(kind="vllm"))
+    await rounds.visit("t", policy.targets["t"])
+    assert states["t"].load == 3
+    pages.clear()
+    for _ in range(3):
+        await rounds.visit("t", policy.targets["t"])
+    assert states["t"].load == 0
+    assert states["t"].engine is None
+    assert not states["t"].down
+
+
+async def test_each_target_has_its_own_round() -> None:
+    """One whose pages hang does not keep the others waiting; providers are not asked."""
+    asked = []
+    targets = {"slow": a_target(health="/up"), "well": a_target(health="/up"), "no": a_target()}
+    policy = Policy.model_validate({"targets": targets})
+    states = {name: TargetState(name, target) for name, target in policy.targets.items()}
+
+    async def look(name: str, path: str, seconds: float) -> tuple[int, bytes]:
+        asked.append(name)
+        if name == "slow":
+            await asyncio.Event().wait()
+        return 200, b""
+
+    rounds = asyncio.create_task(Rounds(policy, states, look, every=0.001).run())
+    while asked.count("well") < 5:  # noqa: ASYNC110 - nothing tells it
+        await asyncio.sleep(0.001)
+    rounds.cancel()
+    assert asked.count("slow") == 1
+    assert "no" not in asked
