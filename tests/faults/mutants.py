@@ -37,14 +37,14 @@ MUTANTS = (
     Mutant(
         "duplicates lower what a lease has left",
         "lib",
-        "if call('HINCRBY', P .. 'l:' .. lease, 'left', -gone) <= 0 then",
-        "if call('HINCRBY', P .. 'l:' .. lease, 'left', -#rows) <= 0 then",
+        "if gone > 0 and call('HINCRBY', P .. 'l:' .. lease, 'left', -gone) <= 0 then",
+        "if gone > 0 and call('HINCRBY', P .. 'l:' .. lease, 'left', -#rows) <= 0 then",
     ),
     Mutant(
         "duplicates lower what a segment has leased",
-        "lib",
-        "call('HINCRBY', P .. 's:' .. seg, 'leased', -gone)",
-        "call('HINCRBY', P .. 's:' .. seg, 'leased', -#rows)",
+        "commit",
+        "sums[1], sums[2] = 'leased', num(h[15]) - gone",
+        "sums[1], sums[2] = 'leased', num(h[15]) - n",
     ),
     Mutant(
         "no reaper",
@@ -86,7 +86,7 @@ MUTANTS = (
     Mutant(
         "the meter is not part of the commit",
         "commit",
-        "if metered then call('HINCRBY', meter, model .. '|' .. metered, by) end",
+        "call('HSET', meter, unpack(metered))",
         "",
     ),
     Mutant(
@@ -121,9 +121,9 @@ MUTANTS = (
     ),
     Mutant(
         "tokens of done rows stay in the quota",
-        "commit",
-        "  if open > 0 then call('HINCRBY', P .. 'tn:' .. h[2], 'tokens', -open) end\n",
-        "",
+        "lib",
+        "'tokens', num(t[2]) - tokens }",
+        "'tokens', num(t[2]) }",
     ),
     Mutant(
         "the fence is not checked",

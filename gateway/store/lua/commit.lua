@@ -9,12 +9,15 @@ local n = #ARGV[4] / 4
 local now = now_ms()
 local rows = u32s(ARGV[4])
 local h = call('HMGET', key, 'status', 'tenant', 'model', 'n', 'weight', 'cur', 'ok', 'bad', 'open', 'prompt', 'completion',
-  'cached', 'reasoning', ARGV[3])
+  'cached', 'reasoning', ARGV[3], 'leased')
 if h[1] and math.max(unpack(rows)) >= tonumber(h[4]) then
   return redis.error_reply('ERR row is not in the segment')
 end
-local held = take_from_lease(lease, seg, rows)
+local gone = leave_lease(lease, seg, rows)
+local sums = {}
+if gone > 0 then sums[1], sums[2] = 'leased', num(h[15]) - gone end
 if h[1] ~= 'queued' and h[1] ~= 'cancelling' then
+  if h[1] and gone > 0 then call('HSET', key, unpack(sums)) end
   return { 0, 0, n }
 end
 
@@ -54,7 +57,7 @@ if #good > 0 then call('BITFIELD', P .. 'g:' .. seg, unpack(#good == n and all o
 
 -- Rows of `new` that some lease holds: their estimates were charged.
 local function charged()
-  if #held == n then return new end
+  if gone == n then return new end
   local out, cur = {}, tonumber(h[6])
   local waiting, dead = call('ZMSCORE', P .. 'r:' .. seg, unpack(new)), call('ZMSCORE', P .. 'x:' .. seg, unpack(new))
   for i = 1, fresh do
@@ -65,19 +68,18 @@ end
 
 if fresh > 0 then
   local paid, open = charged(), estimate(seg, new)
-  charge(h[2], h[5], prompt + completion - (paid == new and open or estimate(seg, paid)))
-  if #held < n then
+  local tokens = prompt + completion - (paid == new and open or estimate(seg, paid))
+  settle_tenant(h[2], tokens / tonumber(h[5]), fresh, open)
+  if gone < n then
     call('ZREM', P .. 'r:' .. seg, unpack(rows))
     revive(seg, rows)
   end
   if call('EXISTS', P .. 'a:' .. seg) == 1 then call('HDEL', P .. 'a:' .. seg, unpack(rows)) end
-  call('HINCRBY', P .. 'tn:' .. h[2], 'rows', -fresh)
-  if open > 0 then call('HINCRBY', P .. 'tn:' .. h[2], 'tokens', -open) end
-  local meter, model, sums = P .. 'm:' .. h[2] .. ':' .. ARGV[3], h[3], {}
-  local function add(figure, metered, by, before)
+  local meter, figures, more = P .. 'm:' .. h[2] .. ':' .. ARGV[3], {}, {}
+  local function add(field, figure, by, before)
     if by == 0 then return end
-    if figure then sums[#sums + 1], sums[#sums + 2] = figure, num(before) + by end
-    if metered then call('HINCRBY', meter, model .. '|' .. metered, by) end
+    if field then sums[#sums + 1], sums[#sums + 2] = field, num(before) + by end
+    if figure then figures[#figures + 1], more[#more + 1] = h[3] .. '|' .. figure, by end
   end
   add(nil, 'requests', fresh)
   add('ok', nil, #good, h[7])
@@ -87,10 +89,19 @@ if fresh > 0 then
   add('completion', 'completion', completion, h[11])
   add('cached', 'cached', cached, h[12])
   add('reasoning', 'reasoning', reasoning, h[13])
+  local metered = call('HMGET', meter, unpack(figures))
+  for i = #figures, 1, -1 do metered[2 * i - 1], metered[2 * i] = figures[i], num(metered[i]) + more[i] end
+  call('HSET', meter, unpack(metered))
   local hour = hour_sums(h[14])
   for i, by in ipairs({ fresh, fresh - #good, prompt, completion, cached, reasoning }) do hour[i] = hour[i] + by end
   sums[#sums + 1], sums[#sums + 2] = ARGV[3], table.concat(hour, ' ')
-  call('HSET', key, unpack(sums))
 end
-if h[1] ~= 'queued' or num(h[7]) + num(h[8]) + fresh == tonumber(h[4]) then close_if_done(seg, now) end
+local closes = h[1] == 'queued' and num(h[7]) + num(h[8]) + fresh == tonumber(h[4])
+if closes then
+  leave_queue(seg, h[2])
+  call('ZADD', P .. 'fin', now, seg)
+  for _, value in ipairs({ 'status', 'finalizing', 'closing', 'completed' }) do sums[#sums + 1] = value end
+end
+if #sums > 0 then call('HSET', key, unpack(sums)) end
+if h[1] ~= 'queued' then close_if_done(seg, now) end
 return { fresh, n - fresh, 0 }

@@ -46,7 +46,7 @@ local function now_ms()
 end
 
 local function wake()
-  if call('LPUSH', P .. 'wake', 1) > 64 then call('LTRIM', P .. 'wake', 0, 63) end
+  if call('LLEN', P .. 'wake') < 64 then call('LPUSH', P .. 'wake', 1) end
 end
 
 local function num(value)
@@ -146,18 +146,26 @@ local function leave_queue(seg, tenant)
   unready(seg, tenant)
 end
 
--- Add the segment that ARGV[1..12] describe. The rows below `cur` are the caller's business.
-local function add_segment(cur, now)
+-- A tenant's rows are done: it is charged by `vt`, and its quota has them no more.
+local function settle_tenant(tenant, vt, rows, tokens)
+  local charged = vt == 0 or call('ZADD', P .. 'act', 'XX', 'INCR', vt, tenant)
+  local t = call('HMGET', P .. 'tn:' .. tenant, 'rows', 'tokens', 'vt')
+  local left = { 'rows', num(t[1]) - rows, 'tokens', num(t[2]) - tokens }
+  if not charged then left[5], left[6] = 'vt', num(t[3]) + vt end
+  call('HSET', P .. 'tn:' .. tenant, unpack(left))
+end
+
+-- Add the segment that ARGV[1..12] describe. The rows below `cur` are the caller's business; `had`
+-- are rows and tokens of its tenant. The fields that every commit reads come first.
+local function add_segment(cur, now, had)
   local seg, tenant = ARGV[1], ARGV[3]
   local n, deadline = #ARGV[12] / 4, now + tonumber(ARGV[7])
-  call('HSET', P .. 's:' .. seg, 'job', ARGV[2], 'tenant', tenant, 'model', ARGV[4], 'endpoint', ARGV[5],
-    'weight', ARGV[6], 'n', n, 'cur', cur, 'status', 'queued', 'deadline', deadline, 'prio', ARGV[8],
-    'in', ARGV[9], 'ix', ARGV[10], 'tokens', ARGV[11], 'open', ARGV[11])
-  call('SADD', P .. 'tenants', tenant)
+  call('HSET', P .. 's:' .. seg, 'status', 'queued', 'tenant', tenant, 'model', ARGV[4], 'n', n, 'weight', ARGV[6],
+    'cur', cur, 'open', ARGV[11], 'job', ARGV[2], 'endpoint', ARGV[5], 'deadline', deadline, 'prio', ARGV[8],
+    'in', ARGV[9], 'ix', ARGV[10], 'tokens', ARGV[11])
   call('SET', P .. 'k:' .. seg, ARGV[12])
-  call('HSET', P .. 'tn:' .. tenant, 'weight', ARGV[6])
-  call('HINCRBY', P .. 'tn:' .. tenant, 'rows', n)
-  call('HINCRBY', P .. 'tn:' .. tenant, 'tokens', ARGV[11])
+  if not had[1] then call('SADD', P .. 'tenants', tenant) end
+  call('HSET', P .. 'tn:' .. tenant, 'weight', ARGV[6], 'rows', num(had[1]) + n, 'tokens', num(had[2]) + ARGV[11])
   call('ZADD', P .. 'edf', deadline, seg)
 end
 
@@ -181,16 +189,10 @@ end
 local function close_if_done(seg, now)
   local h = call('HMGET', P .. 's:' .. seg, 'status', 'n', 'ok', 'bad', 'leased', 'grace', 'tenant', 'closing', 'open')
   local all_done = num(h[3]) + num(h[4]) == num(h[2])
-  local closing
-  if h[1] == 'queued' then
-    if not all_done then return false end
-    closing = 'completed'
-  elseif h[1] == 'cancelling' then
-    if num(h[5]) > 0 and num(h[6]) > now and not all_done then return false end
-    closing = h[8]
-  else
-    return false
-  end
+  if h[1] ~= 'queued' and h[1] ~= 'cancelling' then return false end
+  local over = h[1] == 'cancelling' and (num(h[5]) <= 0 or num(h[6]) <= now)
+  if not all_done and not over then return false end
+  local closing = h[1] == 'queued' and 'completed' or h[8]
   leave_queue(seg, h[7])
   if h[1] == 'cancelling' then call('ZREM', P .. 'grace', seg) end
   call('HSET', P .. 's:' .. seg, 'status', 'finalizing', 'closing', closing)
@@ -205,30 +207,29 @@ end
 -- Rows of a segment wait for another try from `due` on.
 local function requeue(seg, rows, due, now)
   local args = {}
-  for i = 1, #rows do
-    args[#args + 1] = due[i]
-    args[#args + 1] = rows[i]
-  end
+  for i = 1, #rows do args[2 * i - 1], args[2 * i] = due[i], rows[i] end
   call('ZADD', P .. 'r:' .. seg, unpack(args))
   place(seg, now)
 end
 
--- Take rows out of a lease. Returns those that it held; the lease ends with its last row.
+-- Rows leave a lease, which ends with its last one. Returns how many of them it held.
+local function leave_lease(lease, seg, rows)
+  local gone = call('SREM', P .. 'lr:' .. lease .. ':' .. seg, unpack(rows))
+  if gone > 0 and call('HINCRBY', P .. 'l:' .. lease, 'left', -gone) <= 0 then
+    call('DEL', P .. 'l:' .. lease, P .. 'ls:' .. lease)
+    call('ZREM', P .. 'exp', lease)
+  end
+  return gone
+end
+
+-- Take rows out of a lease. Returns those that it held.
 local function take_from_lease(lease, seg, rows)
-  local key = P .. 'lr:' .. lease .. ':' .. seg
   if #rows == 0 then return {} end
-  local found, held = call('SMISMEMBER', key, unpack(rows)), {}
+  local found, held = call('SMISMEMBER', P .. 'lr:' .. lease .. ':' .. seg, unpack(rows)), {}
   for i = 1, #rows do
     if found[i] == 1 then held[#held + 1] = rows[i] end
   end
-  if #held > 0 then
-    local gone = call('SREM', key, unpack(held))
-    call('HINCRBY', P .. 's:' .. seg, 'leased', -gone)
-    if call('HINCRBY', P .. 'l:' .. lease, 'left', -gone) <= 0 then
-      call('DEL', P .. 'l:' .. lease, P .. 'ls:' .. lease)
-      call('ZREM', P .. 'exp', lease)
-    end
-  end
+  if #held > 0 then call('HINCRBY', P .. 's:' .. seg, 'leased', -leave_lease(lease, seg, held)) end
   return held
 end
 

@@ -11,7 +11,7 @@ if call('EXISTS', key) == 1 then return 0 end
 call('HSETNX', KEYS[1], 'v', 1)
 local now = now_ms()
 local cur = tonumber(ARGV[13])
-add_segment(cur, now)
+add_segment(cur, now, call('HMGET', P .. 'tn:' .. tenant, 'rows', 'tokens'))
 local ok, bad = tonumber(ARGV[18]), tonumber(ARGV[19])
 call('HSET', key, 'ok', ok, 'bad', bad, 'prompt', ARGV[20], 'completion', ARGV[21], 'cached', ARGV[22],
   'reasoning', ARGV[23], 'fence', now)
