@@ -19,7 +19,7 @@ from pathlib import Path
 
 from gateway.core.settings import Settings
 from gateway.core.usage import Usage
-from gateway.core.work import Lease, PartRef, RowOutcome, SegmentSpec
+from gateway.core.work import Lease, LeasedRun, PartRef, RowOutcome, RunOutcomes, SegmentSpec
 from gateway.store.client import StoreClient, connect
 from gateway.store.embedded import EmbeddedServer
 from gateway.store.queue import QueueClient
@@ -29,6 +29,8 @@ HOUR = "2026010100"
 ROWS = 64
 LEASES = 300
 TTL_MS = 600_000
+# Runs in one commit: of 16 jobs that ended together, or of one lease of 64 rows of four tenants.
+RUNS = 16
 # Calls in flight, as from a dispatcher that settles many segments.
 AT_ONCE = 16
 _SET = "return redis.call('SET',KEYS[1],ARGV[1])"
@@ -102,20 +104,27 @@ async def take(bench: Bench, into: list[Lease], calls: int = LEASES) -> int:
 
 
 async def settle(bench: Bench, leases: list[Lease]) -> int:
-    """Commit every row of the leases, one call per run."""
-    runs = iter([(lease.id, run) for lease in leases for run in lease.runs])
+    """Commit every row of the leases, as a dispatcher does: what ended together in one step."""
+    runs = [
+        RunOutcomes(lease.id, run.segment, _done(run)) for lease in leases for run in lease.runs
+    ]
+    steps = iter([runs[at : at + RUNS] for at in range(0, len(runs), RUNS)])
 
     async def some() -> int:
-        done = 0
-        for lease_id, run in runs:
-            outcomes = [
-                RowOutcome(row.index, PartRef(1, row.index * 900, 900), Usage(500, 200), ok=True)
-                for row in run.rows
-            ]
-            done += (await bench.queue.commit(SHARD, lease_id, run.segment, outcomes, HOUR)).fresh
-        return done
+        fresh = 0
+        for step in steps:
+            answers = await bench.queue.commit_all(SHARD, step, HOUR)
+            fresh += sum(answer.fresh for answer in answers if answer)
+        return fresh
 
     return sum(await asyncio.gather(*(some() for _ in range(AT_ONCE))))
+
+
+def _done(run: LeasedRun) -> list[RowOutcome]:
+    return [
+        RowOutcome(row.index, PartRef(1, row.index * 900, 900), Usage(500, 200), ok=True)
+        for row in run.rows
+    ]
 
 
 def show(name: str, value: float, unit: str, target: str) -> None:

@@ -4,6 +4,7 @@ Words: a *segment* is the rows of one batch that share a model; a *shard* is a g
 one cluster slot; a *run* is the part of one segment inside a lease.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
@@ -131,6 +132,15 @@ class RowOutcome:
     ref: PartRef
     usage: Usage
     ok: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcomes:
+    """Finished rows of one segment, as ``lease`` handed them out."""
+
+    lease: str
+    segment: str
+    rows: Sequence[RowOutcome]
 
 
 @dataclass(frozen=True, slots=True)

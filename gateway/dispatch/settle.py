@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from gateway.core.clock import Clock
 from gateway.core.errors import Unavailable
-from gateway.core.work import RowOutcome
+from gateway.core.work import RowOutcome, RunOutcomes
+from gateway.dispatch.commits import Commits
 from gateway.dispatch.held import HeldRow, Holdings
 from gateway.dispatch.run import Failed, Finished, given_up
 from gateway.dispatch.speed import Speed
@@ -70,6 +71,7 @@ class Settler:
         job_done: asyncio.Event | None = None,
     ) -> None:
         self._queue = queue
+        self._commits = Commits(queue)
         self._parts = parts
         self._holdings = holdings
         self._retry = retry
@@ -168,9 +170,8 @@ class Settler:
     async def _send(
         self, shard: str, lease_id: str, segment: str, rows: Sequence[RowOutcome], hour: str
     ) -> None:
-        answer = await self._insist(
-            lambda: self._queue.commit(shard, lease_id, segment, rows, hour)
-        )
+        run = RunOutcomes(lease_id, segment, rows)
+        answer = await self._insist(lambda: self._commits.send(shard, run, hour))
         if answer.fresh:
             self.speed.note(shard, sum(row.usage.prompt + row.usage.completion for row in rows))
         if answer.duplicate or answer.closed:

@@ -14,13 +14,15 @@ from gateway.core.work import (
     PartRef,
     RowFailure,
     RowOutcome,
+    RunOutcomes,
     SegmentStatus,
 )
 from gateway.store.client import StoreClient
 from gateway.store.keys import shard_key
 from gateway.store.scripts import run_script
 
-_MOST_COMMITTED = 512
+_MOST_ROWS = 512
+_MOST_RUNS = 32
 _KEPT_SECONDS = 30 * 86_400
 _REF = struct.Struct("<IQI")
 _CLOCK_AHEAD_MS = 300_000
@@ -81,32 +83,32 @@ class QueueSettlement:
         ``lease_id`` may be empty or gone: a late result counts as long as the row is not done.
         More than 512 outcomes travel in several steps, each safe by itself.
         """
-        fresh = duplicate = closed = 0
-        for at in range(0, len(outcomes), _MOST_COMMITTED):
-            some = outcomes[at : at + _MOST_COMMITTED]
-            answer = await self._commit(shard, lease_id, segment, some, hour)
-            fresh, duplicate, closed = (
-                fresh + answer[0],
-                duplicate + answer[1],
-                closed + answer[2],
-            )
-        return Committed(fresh, duplicate, closed)
-
-    async def _commit(
-        self, shard: str, lease_id: str, segment: str, outcomes: Sequence[RowOutcome], hour: str
-    ) -> Sequence[int]:
-        answer: Sequence[int] = await self._run(
-            "commit",
-            shard,
-            lease_id,
-            segment,
-            hour,
-            _u32([outcome.index for outcome in outcomes]),
-            b"".join(_ref(outcome) for outcome in outcomes),
-            b"".join(_usage(outcome.usage) for outcome in outcomes),
-            "".join("1" if outcome.ok else "0" for outcome in outcomes),
+        parts = [outcomes[at : at + _MOST_ROWS] for at in range(0, len(outcomes), _MOST_ROWS)]
+        runs = [RunOutcomes(lease_id, segment, part) for part in parts]
+        done = await self.commit_all(shard, runs, hour)
+        answers = [answer for answer in done if answer is not None]
+        if len(answers) < len(done):
+            raise ValueError(f"{segment} has no such row or is broken")
+        return Committed(
+            sum(answer.fresh for answer in answers),
+            sum(answer.duplicate for answer in answers),
+            sum(answer.closed for answer in answers),
         )
-        return answer
+
+    async def commit_all(
+        self, shard: str, runs: Sequence[RunOutcomes], hour: str
+    ) -> list[Committed | None]:
+        """As ``commit``, for runs of at most 512 rows each, in as few steps as may be.
+
+        None stands for a run with a row that its segment does not have, or whose segment is broken.
+        """
+        done: list[Committed | None] = []
+        for some in _portions(runs):
+            values = [value for run in some for value in _run(run)]
+            answer: Sequence[int] = await self._run("commit", shard, hour, *values)
+            for fresh, duplicate, closed in zip(*[iter(answer)] * 3, strict=True):
+                done.append(None if fresh < 0 else Committed(fresh, duplicate, closed))
+        return done
 
     async def nack(
         self,
@@ -189,6 +191,31 @@ class QueueSettlement:
     async def forget(self, shard: str, segment: str, seconds: int) -> None:
         """Keep a terminal segment for ``seconds`` more; until then it cannot be added again."""
         await self._redis.execute_command("EXPIRE", shard_key(shard, f"s:{segment}"), seconds)
+
+
+def _portions(runs: Sequence[RunOutcomes]) -> list[list[RunOutcomes]]:
+    """Runs that go in one step: what a script takes without keeping others waiting."""
+    portions: list[list[RunOutcomes]] = []
+    rows = _MOST_ROWS
+    for run in runs:
+        rows += len(run.rows)
+        if rows > _MOST_ROWS or len(portions[-1]) == _MOST_RUNS:
+            portions.append([])
+            rows = len(run.rows)
+        portions[-1].append(run)
+    return portions
+
+
+def _run(run: RunOutcomes) -> Sequence[str | bytes]:
+    rows = run.rows
+    return (
+        run.lease,
+        run.segment,
+        _u32([row.index for row in rows]),
+        b"".join([_ref(row) for row in rows]),
+        b"".join([_usage(row.usage) for row in rows]),
+        "".join(["1" if row.ok else "0" for row in rows]),
+    )
 
 
 def _u32(values: Sequence[int]) -> bytes:

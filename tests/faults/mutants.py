@@ -23,28 +23,28 @@ class Mutant:
 
 
 _USAGE_SUM = """\
-    local p, c, k, r = struct.unpack('<I4I4I4I4', ARGV[6], i * 16 - 15)
-    prompt, completion, cached, reasoning = prompt + p, completion + c, cached + k, reasoning + r
-  end
+      local p, c, k, r = struct.unpack('<I4I4I4I4', usage, i * 16 - 15)
+      prompt, completion, cached, reasoning = prompt + p, completion + c, cached + k, reasoning + r
+    end
 """
 _USAGE_SUM_OF_ALL = """\
-  end
-    local p, c, k, r = struct.unpack('<I4I4I4I4', ARGV[6], i * 16 - 15)
-    prompt, completion, cached, reasoning = prompt + p, completion + c, cached + k, reasoning + r
+    end
+      local p, c, k, r = struct.unpack('<I4I4I4I4', usage, i * 16 - 15)
+      prompt, completion, cached, reasoning = prompt + p, completion + c, cached + k, reasoning + r
 """
 
 MUTANTS = (
     Mutant(
         "duplicates lower what a lease has left",
-        "lib",
-        "if gone > 0 and call('HINCRBY', P .. 'l:' .. lease, 'left', -gone) <= 0 then",
-        "if gone > 0 and call('HINCRBY', P .. 'l:' .. lease, 'left', -#rows) <= 0 then",
+        "commit",
+        "leases[lease] = (leases[lease] or 0) + gone",
+        "leases[lease] = (leases[lease] or 0) + #rows",
     ),
     Mutant(
         "duplicates lower what a segment has leased",
         "commit",
-        "sums[1], sums[2] = 'leased', num(h[15]) - gone",
-        "sums[1], sums[2] = 'leased', num(h[15]) - n",
+        "sums[1], sums[2] = 'leased', num(h[15]) - gone end",
+        "sums[1], sums[2] = 'leased', num(h[15]) - #rows end",
     ),
     Mutant(
         "no reaper",
@@ -67,8 +67,8 @@ MUTANTS = (
     Mutant(
         "commit ignores the done bit",
         "commit",
-        "  if before[i] == 0 then",
-        "  if true then",
+        "    if before[i] == 0 then",
+        "    if true then",
     ),
     Mutant(
         "a late commit leaves its row among the retries",
@@ -80,13 +80,13 @@ MUTANTS = (
     Mutant(
         "duplicates are metered as requests",
         "commit",
-        "add(nil, 'requests', fresh)",
-        "add(nil, 'requests', n)",
+        "{ fresh, fresh - good, prompt,",
+        "{ #rows, fresh - good, prompt,",
     ),
     Mutant(
         "the meter is not part of the commit",
         "commit",
-        "call('HSET', meter, unpack(metered))",
+        "call('HSET', key, unpack(metered))",
         "",
     ),
     Mutant(

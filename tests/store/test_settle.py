@@ -6,7 +6,15 @@ from collections import Counter
 import pytest
 
 from gateway.core.usage import Usage
-from gateway.core.work import DeadRow, Lease, RowFailure, SegmentStatus, TryKind
+from gateway.core.work import (
+    Committed,
+    DeadRow,
+    Lease,
+    RowFailure,
+    RunOutcomes,
+    SegmentStatus,
+    TryKind,
+)
 from gateway.store.client import StoreClient
 from gateway.store.queue import QueueClient, RetryRule
 from tests.support.segments import HOUR, SHARD, held, outcome, segment
@@ -42,6 +50,23 @@ async def test_a_repeated_commit_changes_nothing(queue: QueueClient) -> None:
     assert view is not None
     assert (view.ok, view.bad, view.leased) == (1, 1, 2)
     assert view.usage == Usage(3, 4, 2, 2)
+    assert await queue.audit(SHARD) == []
+
+
+async def test_runs_of_many_segments_in_one_commit(queue: QueueClient) -> None:
+    """Each counts for itself, a wrong or late one for nothing; what tenants share is the sum."""
+    for number in range(40):
+        await queue.enqueue(SHARD, segment(f"s{number}.0", 2, tenant=f"t{number % 3}"))
+    lease = await _lease(queue, 80)
+    runs = [RunOutcomes(lease.id, f"s{n}.0", [outcome(0), outcome(1)]) for n in range(40)]
+    runs[1] = RunOutcomes(lease.id, "s1.0", [outcome(0)])
+    runs[2] = RunOutcomes(lease.id, "s2.0", [outcome(0), outcome(2)])
+    runs[3] = RunOutcomes(lease.id, "gone.0", [outcome(0)])
+    done = await queue.commit_all(SHARD, [*runs, runs[0]], HOUR)
+    assert (done[0], done[1], done[2]) == (Committed(2, 0, 0), Committed(1, 0, 0), None)
+    assert (done[3], done[40]) == (Committed(0, 0, 1), Committed(0, 0, 2))
+    requests = [(await queue.meter(SHARD, f"t{n}", [HOUR]))["m"]["requests"] for n in range(3)]
+    assert requests == [26, 25, 24]
     assert await queue.audit(SHARD) == []
 
 

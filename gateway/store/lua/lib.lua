@@ -212,24 +212,27 @@ local function requeue(seg, rows, due, now)
   place(seg, now)
 end
 
--- Rows leave a lease, which ends with its last one. Returns how many of them it held.
-local function leave_lease(lease, seg, rows)
-  local gone = call('SREM', P .. 'lr:' .. lease .. ':' .. seg, unpack(rows))
+-- So many rows left a lease, which ends with its last one.
+local function lower(lease, gone)
   if gone > 0 and call('HINCRBY', P .. 'l:' .. lease, 'left', -gone) <= 0 then
     call('DEL', P .. 'l:' .. lease, P .. 'ls:' .. lease)
     call('ZREM', P .. 'exp', lease)
   end
-  return gone
 end
 
 -- Take rows out of a lease. Returns those that it held.
 local function take_from_lease(lease, seg, rows)
   if #rows == 0 then return {} end
-  local found, held = call('SMISMEMBER', P .. 'lr:' .. lease .. ':' .. seg, unpack(rows)), {}
+  local key = P .. 'lr:' .. lease .. ':' .. seg
+  local found, held = call('SMISMEMBER', key, unpack(rows)), {}
   for i = 1, #rows do
     if found[i] == 1 then held[#held + 1] = rows[i] end
   end
-  if #held > 0 then call('HINCRBY', P .. 's:' .. seg, 'leased', -leave_lease(lease, seg, held)) end
+  if #held > 0 then
+    call('SREM', key, unpack(held))
+    call('HINCRBY', P .. 's:' .. seg, 'leased', -#held)
+    lower(lease, #held)
+  end
   return held
 end
 
