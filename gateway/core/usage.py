@@ -81,7 +81,7 @@ def usage_member(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _count(source: object, *names: str) -> int:
-    if not isinstance(source, dict | Mapping):  # a dict is told from others at once
+    if source is None or not isinstance(source, dict | Mapping):  # a dict is told at once
         return 0
     for name in names:
         value = source.get(name)

@@ -13,6 +13,7 @@ from gateway.providers.failures import TOO_DEEP, Scrubber, stream_failure
 from gateway.providers.sse import DONE, parse_event
 
 _JOINED_TEXTS = frozenset({"content", "refusal", "reasoning", "reasoning_content", "arguments"})
+_CHOICE = frozenset({"index", "delta", "text", "logprobs", "finish_reason"})
 _LISTS = {"/v1/embeddings": "data", "/v1/responses": "output"}
 _MALFORMED = "The target's event stream is malformed."
 _DELTA = (dict, type(None))
@@ -28,7 +29,7 @@ class Aggregated:
     usage: Usage | None
 
 
-@dataclass
+@dataclass(slots=True)
 class _Choice:
     """One choice as far as it has come."""
 
@@ -62,10 +63,10 @@ async def aggregate(
         if error := error_in(chunk):
             raise stream_failure(target, error, scrub)
         try:
-            content = answer.add(chunk)
+            answer.add(chunk)
         except _ODD:
             raise _malformed(target) from None
-        if content and on_first_token is not None:
+        if on_first_token is not None and has_content(chunk):
             on_first_token()
             on_first_token = None
     if not answer.choices or not (done or answer.finished):
@@ -159,41 +160,53 @@ def _malformed(target: str) -> UpstreamFailed:
 
 class _Answer:
     def __init__(self) -> None:
-        self.usage: Usage | None = None
         self.choices: dict[int, _Choice] = {}
         self._head: dict[str, Any] = {}
+        self._known = {"choices", "usage"}
         self._usage_object: Mapping[str, Any] | None = None
+
+    @property
+    def usage(self) -> Usage | None:
+        return None if self._usage_object is None else Usage.from_openai(self._usage_object)
 
     @property
     def finished(self) -> bool:
         return all(choice.finish for choice in self.choices.values())
 
-    def add(self, chunk: dict[str, Any]) -> bool:
-        """Take in one chunk; tells whether it carried content."""
-        for name, value in chunk.items():
-            if name not in {"choices", "usage"} and value is not None and not self._head.get(name):
-                self._head[name] = value
+    def add(self, chunk: dict[str, Any]) -> None:
+        """Take in one chunk."""
+        if not chunk.keys() <= self._known:
+            self._add_head(chunk)
         usage = usage_member(chunk)
         if usage is not None:
             self._usage_object = usage
-            self.usage = Usage.from_openai(usage)
         for part in choices_of(chunk):
             self._add_choice(part)
-        return has_content(chunk)
+
+    def _add_head(self, chunk: dict[str, Any]) -> None:
+        """What is no choice: the first value that says something stays."""
+        for name, value in chunk.items():
+            if name not in self._known and value is not None:
+                self._head[name] = value
+                if value:
+                    self._known.add(name)
 
     def _add_choice(self, part: dict[str, Any]) -> None:
         index = int(part.get("index") or 0)
-        choice = self.choices.setdefault(index, _Choice(index))
+        choice = self.choices.get(index)
+        if choice is None:
+            choice = self.choices[index] = _Choice(index)
         choice.finish = part.get("finish_reason") or choice.finish
-        if isinstance(part.get("delta"), dict):
-            _merge(choice.message, part["delta"])
+        if isinstance(delta := part.get("delta"), dict):
+            _merge(choice.message, delta)
         elif part.get("text"):
             choice.text.append(part["text"])
         if isinstance(part.get("logprobs"), dict):
             choice.logprobs = _joined_logprobs(choice.logprobs, part["logprobs"])
-        for name, value in part.items():
-            if name not in {"index", "delta", "text", "logprobs", "finish_reason"} and value:
-                choice.extra[name] = value
+        if not part.keys() <= _CHOICE:
+            for name, value in part.items():
+                if name not in _CHOICE and value:
+                    choice.extra[name] = value
 
     def body(self) -> dict[str, Any]:
         kind = self._head.get("object")

@@ -4,6 +4,7 @@ import contextlib
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
@@ -42,7 +43,10 @@ class TotalsRow:
 
 def field_name(lane: str, model: str, key_id: str, status: str, figure: str) -> str:
     """The hash field of one figure."""
-    return "|".join((lane, quote(model), quote(key_id), status, figure))
+    return "|".join((lane, _quoted(model), _quoted(key_id), status, figure))
+
+
+_quoted = lru_cache(1024)(quote)
 
 
 class UsageTotals:
