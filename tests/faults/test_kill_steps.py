@@ -12,23 +12,25 @@ from typing import Any
 
 import pytest
 
-from tests.support.answers import Pace
+from tests.support.answers import Pace, digest_of
 from tests.support.batch import BatchClient, chat_line
 from tests.support.failpoints import (
     CANCEL,
     FINISH,
     GATEWAY,
     INTAKE,
+    JOB,
     REAP,
     RECONCILE,
     ROWS,
     Failpoints,
 )
+from tests.support.jobs import JobClient
 from tests.support.loss import flush_all
 from tests.support.ports import free_port
 from tests.support.scripts import error
 from tests.support.serve import RunningHeadway, headway, wait_for
-from tests.support.stubborn import Judge, StubbornClient
+from tests.support.stubborn import Judge, StubbornClient, bill, violations
 from tests.support.upstream import ScriptedUpstream
 
 _ROWS = 12
@@ -52,6 +54,9 @@ _SHORT = {
     "output linked, no record",
     "state final",
     "segment finished",
+    "job written",
+    "job's part written",
+    "job's state final",
 }
 
 
@@ -119,6 +124,33 @@ def test_a_kill_at_a_step(
     assert batch["status"] == "completed"
     assert batch["request_counts"] == {"completed": _ROWS - 1, "failed": 1, "total": _ROWS}
     judge.accept(batch, lines, again=2 * _WINDOW)
+
+
+@pytest.mark.parametrize(("step", "victim"), _each(JOB))
+def test_a_kill_in_the_life_of_a_job(
+    running: RunningHeadway, up: ScriptedUpstream, points: Failpoints, step: str, victim: str
+) -> None:
+    """It is made once, ends completed with its own answer, and is billed once."""
+    up.clear()
+    name = f"job{next(_NUMBER)}"
+    before = bill(running)
+    points.arm(step, victim)
+    client = StubbornClient(running)
+    job_id = client.job(name)["id"]
+    job = JobClient(running).ended(job_id, 60)
+    wait_for(points.fired, 20, step)
+    assert job["status"] == "completed"
+    wait_for(lambda: client.list("/jobs?limit=100"), 10)
+    made = [j["id"] for j in client.list("/jobs?limit=100") if j["metadata"] == {"name": name}]
+    assert made == [job_id]
+    answered = JobClient(running).result(job_id)
+    said = answered["choices"][0]["message"]["content"].split()[0]
+    assert said == digest_of([{"role": "user", "content": name}])
+    used = job["usage"]["prompt_tokens"], job["usage"]["completion_tokens"]
+    whole = (before[0] + used[0], before[1] + used[1])
+    wait_for(lambda: bill(running) == whole, 10, f"a bill of {whole}")
+    assert len(up.calls(name)) <= 2
+    assert not violations(running)
 
 
 @pytest.mark.parametrize(("step", "victim"), _each(CANCEL))

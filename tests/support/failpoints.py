@@ -104,7 +104,18 @@ RECONCILE = {
     "one segment made again": Step("dispatch", "after", _STORE + "rebuild:QueueRebuild.rebuild"),
     "all put back": Step("dispatch", "before", _BATCHES + "end_epoch"),
 }
-STEPS = GATEWAY | CANCEL | INTAKE | ROWS | FINISH | REAP | RECONCILE
+JOB = {
+    "job written": Step("serve", "before", _STORE + "jobs:JobStore._list"),
+    "job listed": Step("serve", "after", _STORE + "jobs:JobStore._list"),
+    "job enqueued": Step("serve", "after", "gateway.jobs.service:enqueue"),
+    "job leased": Step("dispatch", "after", _QUEUE + "lease", only=_some),
+    "job's part written": Step("dispatch", "after", _STORE + "parts:PartFiles.append"),
+    "job committed": Step("dispatch", "after", _SETTLE + "commit"),
+    "job's state final": Step("dispatch", "after", _STORE + "jobs:JobStore.end"),
+    "job's state durable": Step("dispatch", "after", _STORE + "jobs:JobStore.save"),
+    "job's segment finished": Step("dispatch", "after", _SETTLE + "finish_commit"),
+}
+STEPS = GATEWAY | JOB | CANCEL | INTAKE | ROWS | FINISH | REAP | RECONCILE
 
 
 class Failpoints:

@@ -41,6 +41,12 @@ class StubbornClient:
         headers = {"idempotency-key": name}
         return self._call("POST", "/batches", json=wanted, headers=headers)
 
+    def job(self, name: str) -> dict[str, Any]:
+        """A job whose call says its name, which is its idempotency key, too."""
+        call = {"model": "m", "messages": [{"role": "user", "content": name}], "max_tokens": 4}
+        wanted = {"endpoint": "/v1/chat/completions", "body": call, "metadata": {"name": name}}
+        return self._call("POST", "/jobs", json=wanted, headers={"idempotency-key": name})
+
     def cancel(self, batch_id: str) -> dict[str, Any]:
         """Cancel, again if need be."""
         return self._call("POST", f"/batches/{batch_id}/cancel")
