@@ -1,9 +1,9 @@
 """One call from its request to its record: classify, plan, answer, settle."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gateway.api.deferred import Deferred
 from gateway.api.errors import RawHeaders, stream_event
@@ -118,7 +118,7 @@ class Call:
             self.decision.lane,
             caller.tenant,
             request.stream,
-            request.members,
+            self.told(),
             known,
             caller.may_use,
         )
@@ -138,6 +138,10 @@ class Call:
                 traceparent=_text(known.get(b"traceparent")),
             )
         )
+
+    def told(self) -> Mapping[str, Any]:
+        """The members that tell which conversation this is, and how long."""
+        return self.request.members
 
     def headers(self) -> RawHeaders:
         """What the answer tells about the call: its class, and who serves it once that is sure."""

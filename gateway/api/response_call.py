@@ -1,6 +1,6 @@
 """A synchronous call of the Responses API: what its targets are asked, and how they are heard."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -61,6 +61,12 @@ class ResponseCall(Call):
         except InvalidRequest:
             if not self.plan.keep(_native):
                 raise
+
+    def told(self) -> Mapping[str, Any]:
+        """The whole conversation, which begins like those before it and those that follow."""
+        members = self.asked.members
+        start = {"role": "system", "content": members.get("instructions") or ""}
+        return {**members, "messages": [start, *self._items]}
 
     @property
     def streamed(self) -> Json | None:

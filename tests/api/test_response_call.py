@@ -1,9 +1,13 @@
 """Which targets a Responses call goes to, and what they get."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.support.responses import ResponsesPlane, native_events
 from tests.support.scripts import Sse, answer, chat_chunk
+from tests.support.serve import headway
+from tests.support.upstream import ScriptedUpstream
 
 FAILED = {"error": {"message": "down", "type": "server_error", "code": None}}
 
@@ -56,3 +60,24 @@ def test_a_broken_stream_says_so_once(responses: ResponsesPlane, model: str) -> 
     assert got.count("event: error") == 1
     assert "response.completed" not in got
     assert got.rstrip().splitlines()[-1].startswith('data: {"type":"error"')
+
+
+def test_a_conversation_returns_to_its_target(upstream: ScriptedUpstream, tmp_path: Path) -> None:
+    """Each turn goes where the first one went, which has the beginning in its cache."""
+    other = ScriptedUpstream().start()
+    targets = {
+        name: {"base_url": server.url, "models": ["m"], "weight": 1}
+        for name, server in (("one", upstream), ("two", other))
+    }
+    homes: set[frozenset[str]] = set()
+    with headway(tmp_path, {"targets": targets}) as running, running.client() as http:
+        for n in range(6):
+            previous, went = None, set()
+            for turn in range(3):
+                body = {"model": "m", "input": f"{n} {turn}", "previous_response_id": previous}
+                got = http.post("/responses", json=body)
+                previous = got.json()["id"]
+                went.add(got.headers["x-headway-target"])
+            homes.add(frozenset(went))
+    other.stop()
+    assert homes == {frozenset({"one"}), frozenset({"two"})}

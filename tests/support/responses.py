@@ -78,6 +78,7 @@ def responses_plane(tmp_path: Path, **env: str) -> Iterator[ResponsesPlane]:
                 "models": ["n", "both"],
                 "responses": True,
                 "retry": {"attempts": 1},
+                "breaker": {"failures": 1000},
             },
             "up": {"base_url": upstream.url, "models": ["m", "org/m", "both"]},
         },
