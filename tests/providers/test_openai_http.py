@@ -57,11 +57,12 @@ async def fails(target: OpenAITarget, timeouts: Timeouts | None = None) -> Upstr
 
 async def test_prepared_request(target: OpenAITarget, upstream: ScriptedUpstream) -> None:
     """Path, key, own headers, length and identity encoding are what the target needs."""
-    reply = await target.send(call())
+    reply = await target.send(replace(call(), head=b"x-rank: 1\r\n"))
     await reply.read()
     await reply.aclose()
     seen = upstream.calls()[0]
     assert seen.path == "/v1/chat/completions"
+    assert seen.headers["x-rank"] == "1"
     assert seen.headers["authorization"] == "Bearer sk-up"
     assert seen.headers["x-a"] == "b"
     assert seen.headers["x-request-id"] == "req_1"
