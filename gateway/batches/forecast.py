@@ -6,7 +6,7 @@ goes first, three leases of four. The forecast does the same in the mind, with w
 
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
@@ -25,11 +25,20 @@ _RESCUED_SHARE = 0.75
 
 
 class Forecaster:
-    """Forecasts for all shards, renewed every 2 seconds. Several processes come to the same."""
+    """Forecasts for all shards, renewed every 2 seconds. Several processes come to the same.
 
-    def __init__(self, queue: QueueClient, clock: Clock) -> None:
+    ``late`` hears of each shard whether anything in it will be late.
+    """
+
+    def __init__(
+        self,
+        queue: QueueClient,
+        clock: Clock,
+        late: Callable[[str, bool], None] | None = None,
+    ) -> None:
         self._queue = queue
         self._clock = clock
+        self._late = late
         self._paces: dict[str, Pace] = {}
         self._warned: dict[str, set[str]] = {}
 
@@ -54,6 +63,8 @@ class Forecaster:
     ) -> None:
         """Say once of each segment that it will be late."""
         late = [s for s in segments if is_late(made[s.segment], s.deadline_ms)]
+        if self._late is not None:
+            self._late(shard, bool(late))
         known, self._warned[shard] = self._warned.get(shard, set()), {s.segment for s in late}
         for segment in late:
             if segment.segment not in known:

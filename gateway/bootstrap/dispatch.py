@@ -18,15 +18,17 @@ from gateway.batches.reconcile import Reconciler
 from gateway.batches.rows import RowSource
 from gateway.bootstrap.announce import announced
 from gateway.bootstrap.data_dir import ready_data_dir, room_in
+from gateway.bootstrap.lanes import Lanes
 from gateway.bootstrap.local import parse_addresses, with_addresses
 from gateway.bootstrap.observers import Observers
-from gateway.bootstrap.pools import target_carriers, target_lanes, target_pools
+from gateway.bootstrap.pools import target_carriers, target_pools
 from gateway.bootstrap.store_url import store_url
 from gateway.core.clock import Clock, SystemClock
 from gateway.core.ids import new_id
 from gateway.core.settings import Settings
 from gateway.dispatch.carriage import Means
 from gateway.dispatch.held import Holdings
+from gateway.dispatch.hurry import Hurry
 from gateway.dispatch.load import InteractiveLoad, LoadListener
 from gateway.dispatch.loop import Dispatcher, LeaseLimits
 from gateway.dispatch.pool import Pool
@@ -128,10 +130,10 @@ class _Process:
             clock,
             lambda api, rules: Means(api, rules, Carries(blobs), runner, settler, holdings, clock),
         )
-        load = InteractiveLoad(clock)
+        load, hurry = InteractiveLoad(clock), Hurry()
         pools = target_pools(
             policy,
-            target_lanes(settings, policy, load, clock),
+            Lanes(settings, load, hurry, clock).of(policy),
             self._carriers,
             lambda lanes: Pool(lanes, runner, settler, holdings, settings.retry_base_seconds),
         )
@@ -141,7 +143,8 @@ class _Process:
         self.keepers: tuple[Runs, ...] = (renewer, settler)
         reaper = Reaper(queue, source, settler, retry, settings.reap_interval_seconds)
         listener = LoadListener(LoadChannel(redis), load)
-        self.others: tuple[Runs, ...] = (reaper, self._shipper, listener)
+        forecaster = Forecaster(queue, clock, hurry.note)
+        self.others: tuple[Runs, ...] = (reaper, self._shipper, listener, forecaster)
         self.others += _batch_loops(policy, redis, blobs, limits, clock)
         self.others += (_expiry(settings, redis, blobs, clock), _sweeper(settings, blobs, clock))
         finisher = Finisher(limits.worker, limits.ttl_ms)
@@ -164,14 +167,13 @@ class _Process:
 def _batch_loops(
     policy: Policy, redis: StoreClient, blobs: LocalBlobs, limits: LeaseLimits, clock: Clock
 ) -> tuple[Runs, ...]:
-    """Intake, reconciling, forecasts: what batches need besides their rows."""
+    """Intake and reconciling: what batches need besides their rows."""
     queue = QueueClient(redis)
     batches = BatchStore(JobCommands(redis), blobs)
     rule = IntakeRule(limits.ttl_ms, policy.quota)
     return (
         Intake(batches, blobs, queue, policy.served(), clock, rule),
         Reconciler(batches, queue, Controls(blobs), clock),
-        Forecaster(queue, clock),
     )
 
 

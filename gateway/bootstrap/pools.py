@@ -1,25 +1,17 @@
 """The dispatcher's lanes, one a target, and its pools, one for each set of targets."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from gateway.core.clock import Clock
-from gateway.core.settings import Settings
 from gateway.dispatch.carriage import CarryRules, Means
 from gateway.dispatch.carrier import Carrier
 from gateway.dispatch.carrying import CarryingPool
-from gateway.dispatch.gate import Gate
 from gateway.dispatch.lane import TargetLane
-from gateway.dispatch.load import InteractiveLoad
 from gateway.dispatch.loop import RowPool
 from gateway.dispatch.pool import Pool
-from gateway.dispatch.rate import RateBudget
-from gateway.pacing.shared import Caps, SharedEngine
-from gateway.pacing.window import FixedWindow
-from gateway.policy.lanes import BatchLane
 from gateway.policy.model import Policy
-from gateway.policy.target import BatchApiPolicy, TargetPolicy
+from gateway.policy.target import BatchApiPolicy
 from gateway.providers.remote_batches import RemoteBatches, remote_batches
 from gateway.routing.router import Router
 from gateway.store.keys import shard_of
@@ -28,17 +20,6 @@ _GATE_BASE = 0.1
 #: Kinds that are paid by the token and have limits nobody may have told us.
 _PROVIDERS = frozenset({"openai", "azure"})
 _FIRST_ROWS = 16
-
-
-def target_lanes(
-    settings: Settings, policy: Policy, load: InteractiveLoad, clock: Clock
-) -> dict[str, TargetLane]:
-    """A lane for each target that takes batch rows; it makes way for interactive ``load``."""
-    return {
-        name: _lane(settings, name, target, load, clock)
-        for name, target in policy.targets.items()
-        if target.lanes.batch.max_in_flight > 0 and target.batch_api is None
-    }
 
 
 def target_carriers(
@@ -93,43 +74,4 @@ def _carry_rules(policy: BatchApiPolicy) -> CarryRules:
         poll=policy.poll,
         rows=policy.max_rows,
         batches=policy.max_batches,
-    )
-
-
-def _lane(
-    settings: Settings, name: str, target: TargetPolicy, load: InteractiveLoad, clock: Clock
-) -> TargetLane:
-    """A provider's limits are unknown at first, so it gets few rows to tell them in its answers."""
-    gate = Gate(
-        clock,
-        base=min(_GATE_BASE, settings.retry_base_seconds),
-        patience=settings.retry_cap_seconds,
-    )
-    limits = target.limits
-    budgets = [
-        RateBudget(
-            settings.rate_minute_seconds, limits.requests_per_minute, limits.tokens_per_minute
-        )
-        for _ in range(max(1, len(target.api_keys)))
-    ]
-    start = _FIRST_ROWS if target.kind in _PROVIDERS else math.inf
-    if not target.shared:
-        pacer = FixedWindow(target.lanes.batch.max_in_flight)
-        return TargetLane(name, pacer, gate, budgets, clock, start=start)
-    shared = SharedEngine(_caps(target.lanes.batch), partial(load.at, name), clock)
-    lane = TargetLane(name, shared, gate, budgets, clock, start=start)
-    load.on_arrival(name, lane.make_way)
-    load.on_gap(name, shared.gap)
-    return lane
-
-
-def _caps(batch: BatchLane) -> Caps:
-    most = batch.max_in_flight
-    return Caps(
-        floor=batch.floor if batch.auto else most,
-        start=batch.start if batch.auto else most,
-        ceiling=most,
-        prefill_busy=batch.prefill,
-        prefill_idle=batch.prefill_idle,
-        itl_target=batch.itl_target,
     )

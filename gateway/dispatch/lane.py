@@ -15,6 +15,7 @@ _CUT = 0.8
 _AHEAD_SECONDS = 2.0
 _MOST_CROWDS = 30
 _MOST_TAKEN_BACK = 3
+_LOOK_AGAIN = 0.25
 
 
 class TargetLane:
@@ -22,8 +23,8 @@ class TargetLane:
 
     ``budgets`` has one entry per credential of the target, in the policy's order. ``start`` rows
     run at first; each one that is taken lets one more in, until a throttle says where the end is.
-    Rows that crashed before, *suspects*, run with nobody else at their target: whoever has them
-    keeps the lane for them (``isolating``).
+    Nothing starts while ``admits`` says no. Rows that crashed before, *suspects*, run with nobody
+    else at their target: whoever has them keeps the lane for them (``isolating``).
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class TargetLane:
         self.prefilling: dict[HeldRow, int] = {}
         self.suspects = False
         self.isolating: object | None = None
+        self.admits: Callable[[], bool] = lambda: True
         self.users: list[Callable[[], None]] = []
         self.taken = 0
         self._prefill_tokens = 0
@@ -63,8 +65,10 @@ class TargetLane:
         running = len(self.running)
         if running and (suspect is not self.suspects or running >= self._open):
             return math.inf
+        if not self.admits():
+            return _LOOK_AGAIN
         if not self._pacer.places(running, len(self.prefilling), self._prefill_tokens):
-            return math.inf
+            return _LOOK_AGAIN if running < self._pacer.window() else math.inf
         if not self.gate.places(elsewhere=elsewhere):
             return self.gate.wait()
         now = self._clock.monotonic()
@@ -121,6 +125,8 @@ class TargetLane:
 
     def window(self) -> int:
         """Rows worth holding for this target now."""
+        if not self.admits():
+            return 0
         if not self.gate.healthy:
             return 1
         soon = sum(budget.rate() for budget in self._budgets) * _AHEAD_SECONDS

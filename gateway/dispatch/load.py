@@ -1,7 +1,7 @@
 """What this dispatcher knows of interactive load, from what the gateways say."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from gateway.core.clock import Clock
@@ -30,11 +30,16 @@ class InteractiveLoad:
         self._clock = clock
         self._said: dict[str, _Said] = {}
         self._on_arrival: dict[str, Callable[[], None]] = {}
+        self._on_change: dict[str, Callable[[], None]] = {}
         self._on_gap: dict[str, Callable[[float], None]] = {}
 
     def on_arrival(self, target: str, call: Callable[[], None]) -> None:
         """``call`` when a gateway has one more interactive call at ``target``."""
         self._on_arrival[target] = call
+
+    def on_change(self, target: str, call: Callable[[], None]) -> None:
+        """``call`` when a gateway has more or fewer interactive calls at ``target`` than before."""
+        self._on_change[target] = call
 
     def on_gap(self, target: str, call: Callable[[float], None]) -> None:
         """``call`` with each fresh mean of the gaps between tokens, in seconds."""
@@ -45,13 +50,19 @@ class InteractiveLoad:
         before = self._said.get(word.gateway)
         known = before.word.targets if before is not None else {}
         self._said[word.gateway] = _Said(self._clock.monotonic(), word)
-        for name, load in word.targets.items():
-            last = known.get(name, _NONE)
-            more = load.calls > last.calls or load.prefilling > last.prefilling
-            if more and name in self._on_arrival:
-                self._on_arrival[name]()
+        for name in known.keys() | word.targets.keys():
+            load, last = word.targets.get(name, _NONE), known.get(name, _NONE)
+            if load.calls > last.calls or load.prefilling > last.prefilling:
+                self._tell(self._on_arrival, name)
+            if (load.calls, load.prefilling) != (last.calls, last.prefilling):
+                self._tell(self._on_change, name)
             if load.itl_s is not None and name in self._on_gap:
                 self._on_gap[name](load.itl_s)
+
+    @staticmethod
+    def _tell(listeners: Mapping[str, Callable[[], None]], target: str) -> None:
+        if target in listeners:
+            listeners[target]()
 
     def at(self, target: str) -> Waiting | None:
         """Who waits for ``target`` as far as is known; None: nothing is known."""

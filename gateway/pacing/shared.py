@@ -58,11 +58,22 @@ class SharedEngine:
     while it is used up and the gaps leave room. Two means of gaps above the target in a row take
     15 % off it; then one flight passes, since rows in flight cannot be taken back. ``room`` is what
     the engine itself has room for.
+
+    While ``late`` says that a deadline will be missed, offline work yields less: rows do not wait
+    for others' first tokens, one more may be without its own, and the cap does not fall below its
+    start.
     """
 
-    def __init__(self, caps: Caps, waiting: Callable[[], Waiting | None], clock: Clock) -> None:
+    def __init__(
+        self,
+        caps: Caps,
+        waiting: Callable[[], Waiting | None],
+        clock: Clock,
+        late: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._caps = caps
         self._waiting = waiting
+        self._late = late
         self._clock = clock
         self._rows = float(min(max(caps.start, caps.floor), caps.ceiling))
         self._flight = _FIRST_FLIGHT
@@ -85,9 +96,10 @@ class SharedEngine:
             return 0
         waiting = self._waiting()
         if waiting is None or waiting.calls:
-            if waiting is not None and waiting.prefilling and not self._patience_over():
+            if waiting is not None and waiting.prefilling and not self._pressed():
                 return 0
-            return max(0, min(free, self._caps.prefill_busy - prefilling))
+            allowed = self._caps.prefill_busy + self._late()
+            return max(0, min(free, allowed - prefilling))
         more = int(tokens < self._caps.prefill_tokens)
         return max(0, min(free, max(self._caps.prefill_idle - prefilling, more)))
 
@@ -99,8 +111,10 @@ class SharedEngine:
         """Whether a row without a token is to be taken back, now that an interactive call came.
 
         Its prompt of ``tokens`` has waited for so many seconds, with ``ahead`` others before it. A
-        row that is most of the way through its prompt is let go on.
+        row that is most of the way through its prompt is let go on, and so are all that are late.
         """
+        if self._late():
+            return False
         return ahead >= self._caps.prefill_busy or waited < _EARLY * self.room.expected(tokens)
 
     def first_token(self, waited: float, tokens: int, running: int) -> None:
@@ -123,12 +137,13 @@ class SharedEngine:
         elif self._used_up and seconds < _SPARE * self._caps.itl_target:
             self._set(self._rows * (1 + _GROWTH) + 1 if self._found else self._rows * 2, now)
 
-    def _patience_over(self) -> bool:
-        """Calls that never stop coming do not stop offline work for good."""
-        return self._clock.monotonic() - self._started_at > _LONGEST_HOLD
+    def _pressed(self) -> bool:
+        """Late work does not wait, and calls that never stop coming do not stop any for good."""
+        return self._late() or self._clock.monotonic() - self._started_at > _LONGEST_HOLD
 
     def _set(self, rows: float, now: float) -> None:
-        self._rows = min(max(rows, self._caps.floor), self._caps.ceiling)
+        floor = max(self._caps.floor, self._caps.start) if self._late() else self._caps.floor
+        self._rows = min(max(rows, floor), self._caps.ceiling)
         self._settled_at = now + self._flight
         self._used_up = False
         self._misses = 0

@@ -35,6 +35,9 @@ class BatchLane(PolicyModel):
     A target that is ``shared`` is one engine that answers people too. While it does, ``prefill``
     rows at most wait for their first token there, otherwise ``prefill_idle``. Without a word here,
     targets of kind vllm, sglang and local are shared, and others whose ``base_url`` is not https.
+
+    Rows go here ``when`` they come first (always), only while no interactive call is here (idle),
+    or only while a deadline would be missed without this target (late).
     """
 
     max_in_flight: int = Field(default=64, ge=0)
@@ -45,6 +48,7 @@ class BatchLane(PolicyModel):
     shared: bool | None = None
     prefill: int = Field(default=1, ge=1)
     prefill_idle: int = Field(default=8, ge=1)
+    when: Literal["always", "idle", "late"] = "always"
 
     @model_validator(mode="before")
     @classmethod

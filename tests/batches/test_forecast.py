@@ -120,7 +120,8 @@ async def test_a_forecast_of_the_queue(
     monkeypatch.setattr("gateway.batches.forecast.hour_of", lambda now: "2026010100")
     caplog.set_level(logging.WARNING)
     clock = _Hasty()
-    forecaster = Forecaster(plane.queue, clock)
+    late: list[tuple[str, bool]] = []
+    forecaster = Forecaster(plane.queue, clock, lambda *told: late.append(told))
     lines = [chat_line(str(n), "x") for n in range(40)]
     easy = await plane.start(*lines)
     tight = await plane.start(*lines, completion_window="60s")
@@ -129,6 +130,7 @@ async def test_a_forecast_of_the_queue(
         await plane.run(1)
         clock.ahead += 2
     await forecaster.step()
+    assert (late[0], late[-1]) == ((SHARD, False), (SHARD, True))
     found = (await plane.get(tight))["headway"]
     assert found["rows_per_second"] == pytest.approx(0.5, rel=0.3)
     assert found["deadline_at_risk"]

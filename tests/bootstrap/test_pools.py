@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from gateway.bootstrap.pools import target_lanes, target_pools
+from gateway.bootstrap.lanes import Lanes
+from gateway.bootstrap.pools import target_pools
 from gateway.core.clock import SystemClock
 from gateway.core.settings import Settings
+from gateway.dispatch.hurry import Hurry
 from gateway.dispatch.lane import TargetLane
 from gateway.dispatch.load import InteractiveLoad
 from gateway.policy.model import Policy
@@ -33,9 +35,8 @@ _POLICY = {
 def test_lanes_and_pools_of_a_policy(tmp_path: Path) -> None:
     """A lane per target that takes batch rows; models of the same targets share one pool."""
     policy = Policy.model_validate(_POLICY)
-    lanes = target_lanes(
-        Settings(data_dir=tmp_path), policy, InteractiveLoad(SystemClock()), SystemClock()
-    )
+    clock = SystemClock()
+    lanes = Lanes(Settings(data_dir=tmp_path), InteractiveLoad(clock), Hurry(), clock).of(policy)
     made: list[list[str]] = []
 
     def make(of: Sequence[TargetLane]) -> object:
@@ -47,12 +48,3 @@ def test_lanes_and_pools_of_a_policy(tmp_path: Path) -> None:
     assert pools[shard_of("q")] is pools[shard_of("r")]
     assert pools[shard_of("o")] is not pools[shard_of("m")]
     assert shard_of("p") not in pools
-
-
-def test_what_a_lane_lets_in_at_first(tmp_path: Path) -> None:
-    """An engine of ours is filled at once; a provider gets 16 rows, or what its limits allow."""
-    policy = Policy.model_validate(_POLICY)
-    lanes = target_lanes(
-        Settings(data_dir=tmp_path), policy, InteractiveLoad(SystemClock()), SystemClock()
-    )
-    assert [lanes[name].window() for name in ("a", "b", "d")] == [64, 1, 16]

@@ -51,8 +51,10 @@ def test_who_listens_hears_arrivals_and_fresh_gaps() -> None:
     """One more call than before is an arrival, one more without a first token too."""
     load = InteractiveLoad(ManualClock())
     came: list[str] = []
+    changes: list[str] = []
     gaps: list[float] = []
     load.on_arrival("up", lambda: came.append("up"))
+    load.on_change("up", lambda: changes.append("up"))
     load.on_gap("up", gaps.append)
     load.hear(_word("a", up=1))
     load.hear(_word("a", up=1))
@@ -64,6 +66,7 @@ def test_who_listens_hears_arrivals_and_fresh_gaps() -> None:
     load.hear(_word("a", up=1))
     load.hear(_word("a"))
     assert len(came) == 4
+    assert len(changes) == 6
     assert gaps == [0.03]
 
 

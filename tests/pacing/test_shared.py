@@ -12,7 +12,8 @@ class _Engine:
     def __init__(self, caps: Caps) -> None:
         self.waiting: Waiting | None = Waiting(0, 0)
         self.clock = ManualClock()
-        self.pacer = SharedEngine(caps, lambda: self.waiting, self.clock)
+        self.late = False
+        self.pacer = SharedEngine(caps, lambda: self.waiting, self.clock, lambda: self.late)
 
     def flight(self, gap: float, *, running: int | None = None) -> int:
         """One flight of 2 s with the cap used up and the gaps as told; the cap after it."""
@@ -64,6 +65,18 @@ def test_rows_that_have_just_begun_make_way() -> None:
     assert engine.pacer.makes_way(0.05, 1000, 0)
     assert not engine.pacer.makes_way(0.15, 1000, 0)
     assert engine.pacer.makes_way(0.15, 1000, 1)
+
+
+def test_late_work_yields_less() -> None:
+    """It does not wait for first tokens, is not taken back, and keeps its starting number."""
+    engine = _Engine(Caps(start=32, floor=4))
+    engine.waiting = Waiting(2, 1)
+    engine.pacer.started()
+    engine.pacer.first_token(0.2, 1000, 10)
+    engine.late = True
+    assert engine.pacer.places(10, 0) == 2
+    assert not engine.pacer.makes_way(0.0, 1000, 1)
+    assert [engine.flight(1.0) for _ in range(12)][-1] == 32
 
 
 def test_short_prompts_fill_an_idle_engine_at_once() -> None:

@@ -1,0 +1,89 @@
+"""The dispatcher's lanes, one a target: places, limits, and when rows may start there."""
+
+import math
+from functools import partial
+from typing import Final
+
+from gateway.core.clock import Clock
+from gateway.core.settings import Settings
+from gateway.dispatch.gate import Gate
+from gateway.dispatch.hurry import Hurry
+from gateway.dispatch.lane import TargetLane
+from gateway.dispatch.load import InteractiveLoad
+from gateway.dispatch.rate import RateBudget
+from gateway.pacing.shared import Caps, SharedEngine
+from gateway.pacing.window import FixedWindow
+from gateway.policy.lanes import BatchLane
+from gateway.policy.model import Policy
+from gateway.policy.target import TargetPolicy
+from gateway.store.keys import shard_of
+
+_GATE_BASE: Final = 0.1
+_FIRST_ROWS: Final = 16
+_PROVIDERS: Final = ("openai", "azure")
+
+
+class Lanes:
+    """Makes lanes that make way for interactive ``load``, and hurry when work is late."""
+
+    def __init__(
+        self, settings: Settings, load: InteractiveLoad, hurry: Hurry, clock: Clock
+    ) -> None:
+        self._settings = settings
+        self._load = load
+        self._hurry = hurry
+        self._clock = clock
+
+    def of(self, policy: Policy) -> dict[str, TargetLane]:
+        """A lane for each target that takes batch rows."""
+        return {
+            name: self._lane(name, target)
+            for name, target in policy.targets.items()
+            if target.lanes.batch.max_in_flight > 0 and target.batch_api is None
+        }
+
+    def _lane(self, name: str, target: TargetPolicy) -> TargetLane:
+        """A provider's limits are unknown at first: it gets few rows to tell them in answers."""
+        batch = target.lanes.batch
+        waiting = partial(self._load.at, name)
+        late = partial(self._hurry.any, [shard_of(model) for model in target.models])
+        start = _FIRST_ROWS if target.kind in _PROVIDERS else math.inf
+        shared = None
+        if target.shared:
+            shared = SharedEngine(_caps(batch), waiting, self._clock, late)
+        pacer = shared or FixedWindow(batch.max_in_flight)
+        budgets = self._budgets(target)
+        lane = TargetLane(name, pacer, self._gate(), budgets, self._clock, start=start)
+        if batch.when == "late":
+            lane.admits = late
+        elif batch.when == "idle":
+            lane.admits = lambda: waiting() == (0, 0)
+        self._load.on_change(name, lane.call)
+        if shared is not None:
+            self._load.on_arrival(name, lane.make_way)
+            self._load.on_gap(name, shared.gap)
+        return lane
+
+    def _gate(self) -> Gate:
+        settings = self._settings
+        base = min(_GATE_BASE, settings.retry_base_seconds)
+        return Gate(self._clock, base=base, patience=settings.retry_cap_seconds)
+
+    def _budgets(self, target: TargetPolicy) -> list[RateBudget]:
+        minute, limits = self._settings.rate_minute_seconds, target.limits
+        return [
+            RateBudget(minute, limits.requests_per_minute, limits.tokens_per_minute)
+            for _ in range(max(1, len(target.api_keys)))
+        ]
+
+
+def _caps(batch: BatchLane) -> Caps:
+    most = batch.max_in_flight
+    return Caps(
+        floor=batch.floor if batch.auto else most,
+        start=batch.start if batch.auto else most,
+        ceiling=most,
+        prefill_busy=batch.prefill,
+        prefill_idle=batch.prefill_idle,
+        itl_target=batch.itl_target,
+    )
