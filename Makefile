@@ -4,11 +4,11 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: setup demo test test-long chaos check serve bench clients help
+.PHONY: setup demo test test-long chaos check serve bench bench-coserve clients help
 .DEFAULT_GOAL := help
 
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## Make .venv with everything in it
 
@@ -37,6 +37,9 @@ check: $(STAMP) ## Lint, types, layers, structure, formatting
 
 serve: $(STAMP) ## Start the server with embedded defaults
 	@$(BIN)/headway serve
+
+bench-coserve: $(STAMP) ## Both lanes on simulated engines, in arms; minutes
+	@$(BIN)/headway bench coserve $(ARGS)
 
 bench: $(STAMP) ## List the benchmarks
 	@$(BIN)/headway bench --help

@@ -1,5 +1,6 @@
 """``headway bench``: the demo, and load for any OpenAI-compatible server."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -51,6 +52,46 @@ def engine(
     run_engine(
         EngineOptions(chosen, host, port, policy=policy, scale=scale, model=model, flavour=metrics)
     )
+
+
+@app.command()
+def coserve(
+    profile: Annotated[str, typer.Option(help="The simulated engine.")] = "a100-8b",
+    engines: Annotated[int, typer.Option(min=1, help="So many of them.")] = 2,
+    rate: Annotated[float, typer.Option(min=0.01, help="Interactive calls per second.")] = 5.04,
+    seconds: Annotated[float, typer.Option(min=40, help="Engine time of a run.")] = 300.0,
+    slices: Annotated[int, typer.Option(min=1, help="Repeats with other calls.")] = 3,
+    trace: Annotated[Path | None, typer.Option(help="Calls from a CSV or JSONL file.")] = None,
+    trials: Annotated[bool, typer.Option(help="Also wrong starts, changes, deadlines.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Write the arms as an SVG.")] = None,
+    target: Annotated[
+        list[str] | None, typer.Option(help="Running servers instead: addresses ending in /v1.")
+    ] = None,
+    model: Annotated[str, typer.Option(help="Model name at the target.")] = "",
+    api_key: Annotated[str, typer.Option(envvar="HEADWAY_API_KEY", help="Its key.")] = "none",
+    priority: Annotated[bool, typer.Option(help="The target takes priorities.")] = False,
+    flood: Annotated[int, typer.Option(min=1, help="Rows in flight of the naive arm.")] = 256,
+    cap: Annotated[int, typer.Option(min=1, help="Rows of the static cap's arm.")] = 32,
+    itl_target: Annotated[float, typer.Option(min=0.001, help="Seconds between tokens.")] = 0.05,
+) -> None:
+    """Interactive calls beside offline work in arms: simulated, or on servers that run."""
+    from gateway.bench.coserve import command
+    from gateway.bench.coserve.live import Target
+    from gateway.pacing.shared import Caps
+
+    wanted = command.Wanted(
+        profile, engines, rate, seconds, slices, trace, as_json, plot, trials, itl_target
+    )
+    if not target:
+        command.run_simulated(Console(), wanted)
+        return
+    servers = Target(tuple(target), model, api_key, priority)
+    caps = Caps(itl_target=itl_target)
+    try:
+        command.run_against(Console(), wanted, servers, flood=flood, cap=cap, caps=caps)
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
 
 
 @app.command()

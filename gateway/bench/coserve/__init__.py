@@ -1,0 +1,1 @@
+"""Interactive calls and an offline backlog on the same engines, in arms."""

@@ -1,0 +1,143 @@
+"""One OpenAI-compatible server over HTTP, with who is on it."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import orjson
+
+from gateway.bench.coserve.record import CallRecord, Record
+from gateway.bench.coserve.rows import Row
+from gateway.bench.coserve.word import EngineLoad
+from gateway.core.clock import Clock
+
+if TYPE_CHECKING:
+    from gateway.bench.coserve.lane import OfflineLane
+
+_WORDS = ("sun", "oak", "ice", "map", "key", "sea", "fox", "ink", "jar", "owl", "pie", "rug")
+_PRIORITIES = {"interactive": 0, "offline": 10}
+
+
+class LiveHost:
+    """Streams calls to ``url``, which ends in ``/v1``. With ``priority`` bodies carry one."""
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        url: str,
+        model: str,
+        record: Record,
+        clock: Clock,
+        *,
+        priority: bool = False,
+    ) -> None:
+        self.load = EngineLoad()
+        self.lane: OfflineLane | None = None
+        self.on_change: Callable[[], None] = _nothing
+        self.failures = 0
+        self._session = session
+        self._url = f"{url}/chat/completions"
+        self._model = model
+        self._record = record
+        self._clock = clock
+        self._priority = priority
+        self._texts = random.Random(1)  # noqa: S311 - filler
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._rows: dict[Row, asyncio.Task[None]] = {}
+
+    def take_call(self, call: CallRecord) -> None:
+        """Make an interactive call."""
+        self.load.calls += 1
+        self.load.prefilling += 1
+        self._spawn(self._call(call))
+        self.on_change()
+
+    def start(self, row: Row) -> None:
+        """Send an offline row."""
+        self._rows[row] = self._spawn(self._row(row))
+
+    def stop(self, row: Row) -> None:
+        """Take an offline row back: the connection is closed."""
+        self._rows.pop(row).cancel()
+
+    async def close(self) -> None:
+        """Drop everything that runs."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _spawn(self, work: Any) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _call(self, call: CallRecord) -> None:
+        try:
+            async for _ in self._tokens(call.prompt, call.output, "interactive"):
+                if not call.tokens:
+                    self.load.prefilling -= 1
+                    self.on_change()
+                self._record.token(call, self._clock.monotonic())
+            call.ended = True
+        except (aiohttp.ClientError, ValueError):
+            call.failed = True
+        self.load.calls -= 1
+        self.load.prefilling -= not call.tokens
+        if call.tokens > 1:
+            self.load.gaps.append(call.itl)
+        self.on_change()
+
+    async def _row(self, row: Row) -> None:
+        first = True
+        try:
+            async for _ in self._tokens(row.prompt, row.output, "offline"):
+                if first and self.lane is not None:
+                    self._record.prompt_tokens += row.prompt
+                    self.lane.first_token(row)
+                    self.lane.start_ready()
+                first = False
+                self._record.output_tokens += 1
+            self._record.rows += 1
+        except (aiohttp.ClientError, ValueError):
+            self.failures += 1
+            await asyncio.sleep(1.0)
+        del self._rows[row]
+        if self.lane is not None:
+            self.lane.ended(row)
+            self.lane.start_ready()
+
+    async def _tokens(self, prompt: int, output: int, lane: str) -> AsyncIterator[None]:
+        """Once for each piece of text that arrives."""
+        body = {
+            "model": self._model,
+            "messages": [{"role": "user", "content": self._text(prompt)}],
+            "max_tokens": output,
+            "ignore_eos": True,
+            "temperature": 0,
+            "stream": True,
+        }
+        if self._priority:
+            body["priority"] = _PRIORITIES[lane]
+        async with self._session.post(self._url, json=body) as answer:
+            answer.raise_for_status()
+            async for line in answer.content:
+                if line.startswith(b"data: {") and _says_something(orjson.loads(line[6:])):
+                    yield
+
+    def _text(self, tokens: int) -> str:
+        """About ``tokens`` tokens that no cache of prefixes knows."""
+        return " ".join(self._texts.choices(_WORDS, k=max(1, tokens)))
+
+
+def _says_something(event: dict[str, Any]) -> bool:
+    if "error" in event:
+        raise ValueError(event["error"])
+    choices = event.get("choices") or [{}]
+    return bool((choices[0].get("delta") or {}).get("content"))
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""

@@ -1,0 +1,37 @@
+"""``headway bench coserve``."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from gateway.bench.cli import app
+from gateway.core.errors import ConfigError
+
+SHORT = ["coserve", "--seconds", "45", "--slices", "1", "--no-trials"]
+
+
+def test_the_report_has_every_scene_and_the_plot_its_arms(tmp_path: Path) -> None:
+    """For programs; the picture beside it."""
+    plot = tmp_path / "arms.svg"
+    found = CliRunner().invoke(app, [*SHORT, "--json", "--plot", str(plot)], catch_exceptions=False)
+    report = json.loads(found.output)
+    assert set(report["scenes"]) == {"full load", "half load", "bursts"}
+    assert report["scenes"]["full load"]["Headway"]["harvest"]["mean"] > 0
+    assert all({"promise", "found", "ok"} == set(check) for check in report["checks"])
+    assert "Headway" in plot.read_text()
+
+
+def test_a_trace_takes_the_place_of_drawn_calls(tmp_path: Path) -> None:
+    """One scene, its windows as slices; too short a trace is said."""
+    trace = tmp_path / "t.csv"
+    rows = [f"{at},300,20" for at in range(45)]
+    trace.write_text("\n".join(["arrival_s,prompt_tokens,output_tokens", *rows]))
+    found = CliRunner().invoke(app, [*SHORT, "--trace", str(trace)], catch_exceptions=False)
+    assert "full load" in found.output
+    assert "bursts" not in found.output
+    with pytest.raises(ConfigError, match="no call"):
+        CliRunner().invoke(
+            app, [*SHORT, "--trace", str(trace), "--slices", "2"], catch_exceptions=False
+        )

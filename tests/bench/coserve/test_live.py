@@ -1,0 +1,39 @@
+"""The arms on a server that runs."""
+
+from gateway.bench.coserve.arms import Arm, Scene
+from gateway.bench.coserve.live import Target, live_arms, run_live
+from gateway.bench.coserve.scenes import HEADWAY, NAIVE, PRIORITY
+from gateway.bench.workload.trace import Lengths
+from gateway.pacing.shared import Caps
+from gateway.simulator.profile import PROFILES
+from tests.support.simulated import MODEL, engine_process
+
+
+async def test_people_are_protected_in_real_time() -> None:
+    """Headway's arm against the naive one, seconds each, on a simulated engine."""
+    arms = [Arm(NAIVE, cap=64), Arm(HEADWAY, caps=Caps())]
+    scene = Scene(
+        PROFILES["a100-8b"],
+        engines=1,
+        rate=3.0,
+        seconds=8.0,
+        chat=Lengths(400, 0.3, 20, 0.3),
+        offline=Lengths(1500, 0.3, 60, 0.3),
+        lead=1.0,
+        tail=2.0,
+    )
+    async with engine_process("--profile", "a100-8b", "--model", MODEL, "--scale", "2") as (url, _):
+        said: list[str] = []
+        target = Target((f"{url}/v1",), MODEL, "none")
+        found = await run_live(arms, scene, target, (1,), said.append)
+    assert said == [f"slice 1: {arm.name}" for arm in arms]
+    assert found[HEADWAY]["offline_tokens"].mean > 0
+    assert found[NAIVE]["ttft_p99"].mean > 2 * found[HEADWAY]["ttft_p99"].mean
+    assert found[HEADWAY]["calls"].mean > 5
+
+
+def test_priorities_are_an_arm_of_their_own() -> None:
+    """Where the server takes them."""
+    names = [a.name for a in live_arms(flood=1, cap=1, caps=Caps(), priority=True)]
+    assert names[-1] == PRIORITY
+    assert PRIORITY not in [a.name for a in live_arms(flood=1, cap=1, caps=Caps(), priority=False)]
