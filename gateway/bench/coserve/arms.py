@@ -50,7 +50,7 @@ class Scene:
     """The load: ``rate`` calls a second over all engines, beside a backlog without end.
 
     ``traces`` are the calls of each slice, if they are not drawn; ``changes`` happen to the engines
-    under way; offline work begins after ``lead`` seconds, calls of the last ``tail`` are not judged.
+    under way; offline work begins after ``lead`` seconds, calls of the last ``tail`` do not count.
     """
 
     profile: EngineProfile
