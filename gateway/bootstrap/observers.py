@@ -8,7 +8,7 @@ from gateway.bootstrap.share import Share
 from gateway.core.errors import ConfigError
 from gateway.core.settings import Settings
 from gateway.metering.latency import FreshLatency
-from gateway.metering.observed import MetricsObserver, SpanObserver
+from gateway.metering.observed import MetricsObserver
 from gateway.metering.record import CallRecord
 from gateway.policy.model import Policy
 from gateway.telemetry.metrics import Metrics
@@ -48,7 +48,8 @@ class Observers:
 
     def _send_to(self, endpoint: str, trace_ratio: float) -> None:
         try:
-            from gateway.telemetry.otlp import Collector  # noqa: PLC0415 - an extra, if wanted
+            from gateway.metering.spans import SpanObserver  # noqa: PLC0415 - an extra, if wanted
+            from gateway.telemetry.otlp import Collector  # noqa: PLC0415 - as above
         except ImportError:
             raise ConfigError(
                 "HEADWAY_OTLP_ENDPOINT needs another package: pip install 'headway[otlp]'"

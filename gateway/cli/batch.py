@@ -3,7 +3,7 @@
 import json
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,7 +11,9 @@ from gateway.cli.connection import ApiKey, BaseUrl, DataDir, connect
 from gateway.cli.retry import retry_failed
 from gateway.cli.tables import show
 from gateway.core.errors import Unavailable
-from gateway.providers.api_client import ApiClient
+
+if TYPE_CHECKING:
+    from gateway.providers.api_client import ApiClient
 
 _ENDED = {"completed", "failed", "expired", "cancelled"}
 _POLL_SECONDS = 0.5
@@ -138,7 +140,7 @@ def results(
             time.sleep(_POLL_SECONDS)
 
 
-def _upload(client: ApiClient, file: Path) -> dict[str, Any]:
+def _upload(client: "ApiClient", file: Path) -> dict[str, Any]:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
     columns = (TextColumn("upload"), BarColumn(), DownloadColumn())
@@ -147,7 +149,7 @@ def _upload(client: ApiClient, file: Path) -> dict[str, Any]:
         return client.upload(file, lambda sent: progress.update(bar, completed=sent))
 
 
-def _follow(client: ApiClient, batch: dict[str, Any]) -> dict[str, Any]:
+def _follow(client: "ApiClient", batch: dict[str, Any]) -> dict[str, Any]:
     """Show progress until the batch ended; a gateway that is away for a minute is waited for."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -174,7 +176,7 @@ def _follow(client: ApiClient, batch: dict[str, Any]) -> dict[str, Any]:
     return batch
 
 
-def _save(client: ApiClient, file_id: str, output: Path) -> None:
+def _save(client: "ApiClient", file_id: str, output: Path) -> None:
     partial = output.with_name(output.name + ".part")
     with partial.open("wb") as sink:
         for piece in client.download(file_id):

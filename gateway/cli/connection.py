@@ -1,15 +1,17 @@
 """How a client command finds its gateway."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gateway.bootstrap.announce import announced
 from gateway.core.errors import ConfigError
 from gateway.core.settings import load_settings
-from gateway.providers.api_client import ApiClient
 from gateway.tenancy.keyfile import load_or_make_key
+
+if TYPE_CHECKING:
+    from gateway.providers.api_client import ApiClient
 
 BaseUrl = Annotated[
     str | None,
@@ -22,7 +24,7 @@ ApiKey = Annotated[
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The gateway's data directory.")]
 
 
-def connect(base_url: str | None, api_key: str | None, data_dir: Path | None) -> ApiClient:
+def connect(base_url: str | None, api_key: str | None, data_dir: Path | None) -> "ApiClient":
     """A client from the options; what is missing is read from the data directory.
 
     Raises ConfigError when no gateway was started there.
@@ -38,4 +40,6 @@ def connect(base_url: str | None, api_key: str | None, data_dir: Path | None) ->
         base_url = known.base_url
     if api_key is None:
         api_key, _ = load_or_make_key(folder)
+    from gateway.providers.api_client import ApiClient
+
     return ApiClient(base_url, api_key)

@@ -4,14 +4,16 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gateway.cli.connection import ApiKey, BaseUrl, DataDir, connect
 from gateway.cli.tables import show
 from gateway.core.errors import Unavailable
-from gateway.providers.api_client import ApiClient
+
+if TYPE_CHECKING:
+    from gateway.providers.api_client import ApiClient
 
 _ENDED = {"completed", "failed", "expired", "cancelled"}
 _FIRST_PAUSE = 0.05
@@ -105,7 +107,7 @@ def _body(file: str) -> dict[str, Any]:
     return body
 
 
-def _follow(client: ApiClient, job: dict[str, Any]) -> dict[str, Any]:
+def _follow(client: "ApiClient", job: dict[str, Any]) -> dict[str, Any]:
     """The job once it has ended; a gateway that is away for a minute is waited for."""
     pause, answered = _FIRST_PAUSE, time.monotonic()
     while job["status"] not in _ENDED:
@@ -121,7 +123,7 @@ def _follow(client: ApiClient, job: dict[str, Any]) -> dict[str, Any]:
     return job
 
 
-def _conclude(client: ApiClient, job: dict[str, Any]) -> None:
+def _conclude(client: "ApiClient", job: dict[str, Any]) -> None:
     if job["status"] == "completed":
         _print(client.job_result(job["id"]))
         return

@@ -4,14 +4,16 @@ import json
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gateway.cli.connection import ApiKey, BaseUrl, DataDir, connect
 from gateway.core.errors import ClientError, HeadwayError
 from gateway.core.lines import lines_of
-from gateway.providers.api_client import ApiClient
+
+if TYPE_CHECKING:
+    from gateway.providers.api_client import ApiClient
 
 
 def retry_failed(
@@ -38,14 +40,14 @@ def retry_failed(
     typer.echo(f"{len(failed)} lines of {batch_id}", err=True)
 
 
-def _failed_ids(client: ApiClient, batch: dict[str, Any]) -> set[str]:
+def _failed_ids(client: "ApiClient", batch: dict[str, Any]) -> set[str]:
     file_id = batch.get("error_file_id")
     if not file_id:
         raise HeadwayError(f"batch {batch['id']} ({batch['status']}) has no error file")
     return {json.loads(line)["custom_id"] for line in lines_of(client.download(file_id))}
 
 
-def _input_lines(client: ApiClient, batch: dict[str, Any]) -> Iterator[bytes]:
+def _input_lines(client: "ApiClient", batch: dict[str, Any]) -> Iterator[bytes]:
     try:
         yield from lines_of(client.download(batch["input_file_id"]))
     except ClientError as error:

@@ -1,8 +1,7 @@
-"""From records to the counters and spans of the process."""
+"""From records to the counters of the process."""
 
 from gateway.metering.record import CallRecord
 from gateway.telemetry.metrics import Metrics
-from gateway.telemetry.traces import CallSpan, Tracer
 
 
 class MetricsObserver:
@@ -27,27 +26,3 @@ class MetricsObserver:
         for attempt in outcome.attempts:
             status = str(attempt.status) if attempt.status else attempt.code or "none"
             metrics.attempts.add((lane, attempt.target, model, status))
-
-
-class SpanObserver:
-    """Makes the span of each record with ``tracer``; hand ``observe`` to the ledger."""
-
-    def __init__(self, tracer: Tracer) -> None:
-        self._tracer = tracer
-
-    def observe(self, record: CallRecord) -> None:
-        """Make the span of one call."""
-        intent, outcome = record.intent, record.outcome
-        call = CallSpan(
-            intent.id,
-            intent.endpoint.rpartition("/v1/")[2],
-            intent.lane.value,
-            intent.model,
-            outcome.target or "",
-            outcome.status.value,
-            intent.started_at,
-            outcome.ended_at,
-            outcome.usage.prompt,
-            outcome.usage.completion,
-        )
-        self._tracer.record(call, intent.traceparent)
