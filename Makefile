@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: setup demo test test-long chaos check serve bench bench-coserve clients help
+.PHONY: setup demo test test-long chaos check serve bench bench-coserve clients help soak
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -31,6 +31,10 @@ chaos: $(STAMP) ## Kill everything at random while batches run: ROUNDS=20 SEED=d
 
 clients: $(STAMP) ## Other people's clients, each in an environment of its own
 	@$(BIN)/python -m pytest -m "long or not long" tests/clients tests/conformance/test_batch_clients.py tests/house/test_clients.py
+
+MINUTES ?= 30
+soak: $(STAMP) ## Load with faults for MINUTES=30; nothing may be left behind
+	@$(BIN)/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 check: $(STAMP) ## Lint, types, layers, structure, formatting
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check

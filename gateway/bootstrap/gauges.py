@@ -1,5 +1,6 @@
 """Values of this process that are read when somebody asks for its metrics."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 
 from gateway.core.clock import Clock
@@ -11,7 +12,7 @@ from gateway.telemetry.metrics import Labels, Metrics
 
 
 def show_places(metrics: Metrics, admission: Admission) -> None:
-    """Calls that run and that wait, per target and lane, read when somebody asks."""
+    """Calls that run and that wait, per target and lane, and tasks; read when somebody asks."""
 
     def gauge(count: Callable[[str, Lane], int]) -> Callable[[], list[tuple[Labels, float]]]:
         return lambda: [
@@ -19,6 +20,10 @@ def show_places(metrics: Metrics, admission: Admission) -> None:
             for target, lane in admission.places()
         ]
 
+    def tasks() -> list[tuple[Labels, float]]:
+        return [(("", "", "", ""), len(asyncio.all_tasks()))]
+
+    metrics.gauge("headway_tasks", "Tasks of the event loop.", tasks)
     metrics.gauge("headway_calls_running", "Calls at a target.", gauge(admission.running))
     metrics.gauge("headway_calls_waiting", "Calls that wait for a place.", gauge(admission.waiting))
 
