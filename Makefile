@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: setup demo test test-long chaos check serve bench bench-coserve clients help soak
+.PHONY: setup demo test test-long chaos check serve bench bench-coserve clients help soak fuzz
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -35,6 +35,9 @@ clients: $(STAMP) ## Other people's clients, each in an environment of its own
 MINUTES ?= 30
 soak: $(STAMP) ## Load with faults for MINUTES=30; nothing may be left behind
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+fuzz: $(STAMP) ## Odd bodies and odd answers for MINUTES=10
+	@$(BIN)/python -m tests.fuzz --minutes $(if $(filter command line environment,$(origin MINUTES)),$(MINUTES),10) $(if $(SEED),--seed $(SEED))
 
 check: $(STAMP) ## Lint, types, layers, structure, formatting
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check

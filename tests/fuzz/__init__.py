@@ -1,0 +1,1 @@
+"""Bodies and streams that nobody would send on purpose; see ``__main__``."""
