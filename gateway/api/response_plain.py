@@ -14,7 +14,7 @@ from gateway.metering.record import CallStatus
 from gateway.providers.aggregate import plain_answer
 from gateway.responses.builder import ODD, whole_response
 from gateway.responses.forms import CHAT, RESPONSES
-from gateway.responses.shape import owned
+from gateway.responses.native import whole
 from gateway.routing.fallback import attempt_all
 from gateway.routing.plan import Route
 
@@ -59,9 +59,9 @@ async def _attempt(call: ResponseCall, route: Route, last: bool) -> Json:
 
 
 def _response(call: ResponseCall, route: Route, answer: Json) -> Json:
-    if route.responses:
-        return owned(answer, call.begun)
     try:
+        if route.responses:
+            return whole(answer, call.begun)
         return whole_response(call.begun, answer, int(call.parts.clock.now()))
     except ODD:
         raise UpstreamFailed("The target's answer is malformed.", target=route.target) from None

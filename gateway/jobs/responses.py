@@ -176,7 +176,7 @@ class ResponseService:
 
 def _resolved(items: Sequence[Json], known: Sequence[Mapping[str, Any]]) -> list[Json]:
     """``items`` without references: what they name is part of the conversation already."""
-    ids = {item.get("id") for item in known}
+    ids = [item.get("id") for item in known]
     for position, item in enumerate(items):
         if item["type"] == _REFERENCE and item.get("id") not in ids:
             shown = str(item.get("id"))[:64]

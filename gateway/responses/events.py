@@ -7,7 +7,8 @@ import orjson
 
 Json = dict[str, Any]
 FINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
-ENDED = frozenset({"completed", "incomplete", "failed", "cancelled"})
+#: States of a response that stays as it is. A tuple: what a target sends may be anything.
+ENDED = ("completed", "incomplete", "failed", "cancelled")
 
 
 class Numbered:

@@ -7,7 +7,8 @@ from gateway.core.errors import InvalidRequest
 
 Json = dict[str, Any]
 _ROLES = {"developer": "system"}
-_TEXTS = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
+#: A tuple: what clients send as a type may be anything.
+_TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 
 
 def chat_messages(instructions: str | None, items: Iterable[Mapping[str, Any]]) -> list[Json]:

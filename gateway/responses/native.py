@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.responses.events import FINAL, Numbered
+from gateway.responses.events import ENDED, FINAL, Numbered
 from gateway.responses.shape import owned
 
 Json = dict[str, Any]
@@ -28,10 +28,21 @@ class NativeEvents:
         members = {k: v for k, v in event.items() if k not in {"type", "sequence_number"}}
         theirs = members.get("response")
         if isinstance(theirs, dict):
-            members["response"] = self.response = owned(theirs, self._ours)
+            self.response = owned(theirs, self._ours)
+            if kind in FINAL:
+                self.response["status"] = kind.partition(".")[2]
+            members["response"] = self.response
         elif kind in FINAL:
             raise ValueError("an end without a response")
         return self.number(kind, **members)
+
+
+def whole(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Json:
+    """A response that was not streamed as one of ours. Raises ValueError when it has not ended."""
+    response = owned(theirs, ours)
+    if response["status"] not in ENDED:
+        raise ValueError("no end")
+    return response
 
 
 def content_in(event: Mapping[str, Any]) -> str:

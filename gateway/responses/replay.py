@@ -56,31 +56,36 @@ class Replay:
 
     def _item(self, index: int, item: Mapping[str, Any]) -> Iterator[Json]:
         place = {"output_index": index}
+        call = item.get("type") == "function_call"
+        parts = item.get("content")
+        parts = parts if isinstance(parts, list) else None
         empty = {**item, "status": "in_progress"}
-        if item.get("type") == "function_call":
+        if call:
             empty["arguments"] = ""
-        elif "content" in item:
+        elif parts is not None:
             empty["content"] = []
         yield self._number("response.output_item.added", **place, item=empty)
         known = {**place, "item_id": item.get("id", "")}
-        if item.get("type") == "function_call":
-            arguments = item["arguments"]
+        if call:
+            arguments, name = item.get("arguments", ""), item.get("name", "")
             stem = "response.function_call_arguments"
             yield self._number(f"{stem}.delta", **known, delta=arguments)
-            yield self._number(f"{stem}.done", **known, name=item["name"], arguments=arguments)
-        for at, part in enumerate(item.get("content") or ()):
-            yield from self._part({**known, "content_index": at}, part)
+            yield self._number(f"{stem}.done", **known, name=name, arguments=arguments)
+        for at, part in enumerate(parts or ()):
+            if isinstance(part, dict):
+                yield from self._part({**known, "content_index": at}, part)
         yield self._number("response.output_item.done", **place, item=dict(item))
 
     def _part(self, place: Json, part: Mapping[str, Any]) -> Iterator[Json]:
-        name = _TEXT_OF.get(part.get("type", ""))
-        if name is None:
-            return
-        kind = part["type"]
+        kind = part.get("type")
+        name = _TEXT_OF.get(kind) if isinstance(kind, str) else None
+        if not isinstance(kind, str) or name is None:
+            return  # it is told with its item alone
+        text = part.get(name, "")
         delta, done = text_events(kind)
         more = {"logprobs": part.get("logprobs") or []} if kind == "output_text" else {}
         bare = {key: [] if key in {"annotations", "logprobs"} else part[key] for key in part}
         yield self._number("response.content_part.added", **place, part={**bare, name: ""})
-        yield self._number(delta, **place, delta=part[name], **more)
-        yield self._number(done, **place, **{name: part[name]}, **more)
+        yield self._number(delta, **place, delta=text, **more)
+        yield self._number(done, **place, **{name: text}, **more)
         yield self._number("response.content_part.done", **place, part=dict(part))

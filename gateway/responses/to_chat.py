@@ -5,6 +5,7 @@ from typing import Any
 
 from gateway.core.errors import InvalidRequest
 from gateway.responses.messages import chat_messages
+from gateway.schemas.requests import wrong_type
 
 Json = dict[str, Any]
 #: Members whose meaning ends here, or that are written otherwise below.
@@ -56,7 +57,7 @@ def chat_request(members: Mapping[str, Any], items: Iterable[Mapping[str, Any]])
 
 def _add_format(chat: Json, text: Mapping[str, Any]) -> None:
     wanted = text.get("format")
-    if isinstance(wanted, dict) and wanted.get("type") not in {None, "text"}:
+    if isinstance(wanted, dict) and wanted.get("type") not in (None, "text"):
         if wanted["type"] == "json_schema":
             schema = {name: value for name, value in wanted.items() if name != "type"}
             chat["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -82,7 +83,8 @@ def _add_tools(chat: Json, members: Mapping[str, Any]) -> None:
         if kind == "function":
             choice = {"type": "function", "function": {"name": choice.get("name")}}
         elif kind == "allowed_tools":
-            names = {t.get("name") for t in choice.get("tools") or () if isinstance(t, dict)}
+            allowed = choice.get("tools")
+            names = [t.get("name") for t in _objects(allowed)]
             tools = [tool for tool in tools if tool["function"]["name"] in names]
             choice = choice.get("mode")
         else:
@@ -98,8 +100,14 @@ def _add_tools(chat: Json, members: Mapping[str, Any]) -> None:
 def _tool(tool: Mapping[str, Any], place: str) -> Json:
     if tool.get("type") != "function":
         raise _cannot(f"{place}.type", tool.get("type"))
+    if not isinstance(tool.get("name"), str):
+        wrong_type(f"{place}.name", "a string")
     function = {name: value for name, value in tool.items() if name != "type" and value is not None}
     return {"type": "function", "function": function}
+
+
+def _objects(value: Any) -> list[Json]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _cannot(place: str, kind: object) -> InvalidRequest:

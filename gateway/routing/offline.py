@@ -13,6 +13,7 @@ from gateway.providers.aggregate import aggregate, plain_answer
 from gateway.providers.registry import Registry
 from gateway.providers.sse import events
 from gateway.responses.builder import ODD, whole_response
+from gateway.responses.events import ENDED
 from gateway.responses.forms import CHAT, RESPONSES, chat_form, native_form, row_items
 from gateway.responses.shape import new_response
 from gateway.routing.outgoing import outgoing_body
@@ -81,9 +82,13 @@ class RowCaller:
             translated = chat_form(asked, row_items(asked), stream=False)
             answer = await self._call(route, CHAT, translated, request_id, at)
             return replace(answer, body=_response(asked, answer, request_id))
-        if endpoint == RESPONSES:
-            asked = native_form(asked, row_items(asked), stream=False)
-        return await self._call(route, endpoint, asked, request_id, at)
+        if endpoint != RESPONSES:
+            return await self._call(route, endpoint, asked, request_id, at)
+        sent = native_form(asked, row_items(asked), stream=False)
+        answer = await self._call(route, endpoint, sent, request_id, at)
+        if answer.body.get("status") not in ENDED:
+            raise UpstreamFailed("The target's response has not ended.", target=route.target)
+        return answer
 
     async def _call(
         self, route: Route, endpoint: str, members: dict[str, Any], request_id: str, at: RowPlace

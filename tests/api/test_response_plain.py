@@ -13,7 +13,13 @@ ODD_CALL = {"choices": [{"index": 0, "message": {"tool_calls": ["x"]}, "finish_r
 
 @pytest.mark.parametrize(
     ("model", "body"),
-    [("m", {"a": 1}), ("m", ODD_CALL), ("n", {"a": 1}), ("n", {"output": "text"})],
+    [
+        ("m", {"a": 1}),
+        ("m", ODD_CALL),
+        ("n", {"a": 1}),
+        ("n", {"output": "text"}),
+        ("n", {"output": [], "status": "queued"}),
+    ],
 )
 def test_an_answer_that_is_none(responses: ResponsesPlane, model: str, body: Any) -> None:
     """502, as for every endpoint."""

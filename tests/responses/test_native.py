@@ -1,10 +1,12 @@
 """Events of a target that has the endpoint."""
 
+from typing import Any
+
 import pytest
 
-from gateway.responses.native import NativeEvents, content_in
+from gateway.responses.native import NativeEvents, content_in, whole
 from gateway.responses.shape import new_response
-from tests.support.responses import native_events
+from tests.support.responses import native_events, native_response
 
 OURS = new_response("resp_1", 5, {"model": "m", "input": "x"}, status="in_progress", tier="default")
 
@@ -27,6 +29,15 @@ def test_what_is_no_event(event: dict[str, object]) -> None:
     """ValueError."""
     with pytest.raises(ValueError, match=r"not an event|without"):
         NativeEvents(OURS).rewritten(event)
+
+
+def test_a_whole_one() -> None:
+    """One that has not ended is no answer."""
+    assert whole(native_response("hi"), OURS)["id"] == "resp_1"
+    odd: tuple[Any, ...] = ("in_progress", None, [])
+    for status in odd:
+        with pytest.raises(ValueError, match="no end"):
+            whole({**native_response("hi"), "status": status}, OURS)
 
 
 def test_content() -> None:
