@@ -74,14 +74,26 @@ def coserve(
     flood: Annotated[int, typer.Option(min=1, help="Rows in flight of the naive arm.")] = 256,
     cap: Annotated[int, typer.Option(min=1, help="Rows of the static cap's arm.")] = 32,
     itl_target: Annotated[float, typer.Option(min=0.001, help="Seconds between tokens.")] = 0.05,
+    max_num_seqs: Annotated[int | None, typer.Option(help="The engine's sequence slots.")] = None,
+    max_num_batched_tokens: Annotated[int | None, typer.Option(help="Its step's tokens.")] = None,
 ) -> None:
     """Interactive calls beside offline work in arms: simulated, or on servers that run."""
     from gateway.bench.coserve import command
     from gateway.bench.coserve.live import Target
     from gateway.pacing.shared import Caps
+    from gateway.simulator.profile import profile_named
 
     wanted = command.Wanted(
-        profile, engines, rate, seconds, slices, trace, as_json, plot, trials, itl_target
+        profile_named(profile).with_flags(max_num_seqs, max_num_batched_tokens),
+        engines,
+        rate,
+        seconds,
+        slices,
+        trace,
+        as_json,
+        plot,
+        trials,
+        itl_target,
     )
     if not target:
         command.run_simulated(Console(), wanted)

@@ -104,7 +104,7 @@ def follow(load: EngineLoad, lane: OfflineLane, pacer: Pacer) -> None:
 def figures_of(record: Record, scene: Scene) -> Figures:
     """A run in figures."""
     profile = scene.profile
-    if not record.samples:
+    if not record.busy:
         return Figures.of(record, scene.span, price=profile.price * scene.engines, work=math.nan)
     tokens = sum(s.seconds and (s.rows + s.prefill) / s.seconds for s in record.samples)
     work = profile.b * tokens / len(record.samples) / 1000

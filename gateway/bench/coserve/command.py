@@ -10,6 +10,7 @@ from rich.console import Console
 
 from gateway.bench.checks import Check
 from gateway.bench.coserve.arms import Scene
+from gateway.bench.coserve.counsel import Counsel, counsel_of, tried_counsel
 from gateway.bench.coserve.figures import Spread
 from gateway.bench.coserve.live import Target, live_arms, run_live
 from gateway.bench.coserve.plot import draw
@@ -21,7 +22,7 @@ from gateway.bench.table import show_checks
 from gateway.bench.workload.trace import TracedCall, read_trace
 from gateway.core.errors import ConfigError
 from gateway.pacing.shared import Caps
-from gateway.simulator.profile import profile_named
+from gateway.simulator.profile import EngineProfile
 
 _LIVE_LEAD = 10.0
 
@@ -30,7 +31,7 @@ _LIVE_LEAD = 10.0
 class Wanted:
     """The options of the command."""
 
-    profile: str
+    profile: EngineProfile
     engines: int
     rate: float
     seconds: float
@@ -47,7 +48,7 @@ def run_simulated(console: Console, wanted: Wanted) -> None:
     say = _progress(console, wanted)
     slices = range(1, wanted.slices + 1)
     chosen = plays(
-        profile_named(wanted.profile),
+        wanted.profile,
         seconds=wanted.seconds,
         rate=wanted.rate,
         engines=wanted.engines,
@@ -60,7 +61,8 @@ def run_simulated(console: Console, wanted: Wanted) -> None:
     if wanted.trials and wanted.trace is None:
         say("caps from wrong starts, changes under way, deadlines")
         found += run_trials(chosen[0].scene)
-    _conclude(console, wanted, results, found)
+    say("advice")
+    _conclude(console, wanted, results, found, tried_counsel(chosen[0].scene, wanted.itl_target))
 
 
 def run_against(
@@ -68,7 +70,7 @@ def run_against(
 ) -> None:
     """The arms that running servers can show, in real time."""
     scene = Scene(
-        profile_named(wanted.profile),
+        wanted.profile,
         engines=len(target.urls),
         rate=wanted.rate,
         seconds=wanted.seconds,
@@ -79,8 +81,9 @@ def run_against(
     arms = live_arms(flood=flood, cap=cap, caps=caps, priority=target.priority)
     say = _progress(console, wanted)
     slices = range(1, wanted.slices + 1)
-    results = run_interruptible(run_live(arms, scene, target, slices, say))
-    _conclude(console, wanted, {FULL: results}, [])
+    results, samples = run_interruptible(run_live(arms, scene, target, slices, say))
+    counsel = counsel_of(samples, scene.profile, scene, wanted.itl_target)
+    _conclude(console, wanted, {FULL: results}, [], counsel)
 
 
 def _windows(trace: Path, wanted: Wanted) -> tuple[tuple[TracedCall, ...], ...]:
@@ -99,6 +102,7 @@ def _conclude(
     wanted: Wanted,
     results: Mapping[str, Mapping[str, Mapping[str, Spread]]],
     found: Sequence[Check],
+    counsel: Counsel | None,
 ) -> None:
     if wanted.plot is not None:
         _write(wanted.plot, draw("Interactive calls and offline work", results[FULL]))
@@ -107,11 +111,14 @@ def _conclude(
         report["checks"] = [
             {"promise": check.promise, "found": check.found, "ok": check.ok} for check in found
         ]
+        report["advice"] = counsel and counsel.as_json()
         console.out(json.dumps(report, indent=2), highlight=False)
         return
     for name, arms in results.items():
         show_arms(console, name, arms)
     show_checks(console, found)
+    for line in counsel.lines() if counsel else ["Too few steps were seen for advice."]:
+        console.print(line, highlight=False)
 
 
 def _write(path: Path, text: str) -> None:

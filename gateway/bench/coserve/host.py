@@ -3,9 +3,10 @@
 import math
 from typing import TYPE_CHECKING
 
-from gateway.bench.coserve.record import CallRecord, Record, Sample
+from gateway.bench.coserve.record import CallRecord, Record
 from gateway.bench.coserve.rows import Row
 from gateway.bench.coserve.word import EngineLoad
+from gateway.pacing.step_time import StepSample
 from gateway.simulator.engine import Engine, Step
 from gateway.simulator.sequence import Sequence, State
 
@@ -135,5 +136,5 @@ class EngineHost:
         if sums[3] >= _SAMPLE_SECONDS:
             rows, kv, prefill, seconds, count = sums
             means = (rows / count, kv / count, prefill / count, seconds / count)
-            self._record.samples.append(Sample(*means))
+            self._record.samples.append(StepSample(*means))
             self._sums = [0.0] * 5

@@ -18,6 +18,7 @@ from gateway.bench.coserve.word import Teller
 from gateway.bench.workload.trace import TracedCall, backlog
 from gateway.core.clock import SystemClock
 from gateway.pacing.shared import Caps
+from gateway.pacing.step_time import StepSample
 
 _LOOK_SECONDS = 0.005
 _REST_SECONDS = 2.0
@@ -63,19 +64,22 @@ async def run_live(
     target: Target,
     slices: Sequence[int],
     said: Callable[[str], None],
-) -> dict[str, dict[str, Spread]]:
-    """Spreads by arm. Between arms the servers come to rest."""
+) -> tuple[dict[str, dict[str, Spread]], list[StepSample]]:
+    """Spreads by arm, and samples of the servers' steps. Between arms the servers come to rest."""
+    samples: list[StepSample] = []
     found: dict[str, list[Figures]] = {arm.name: [] for arm in arms}
     for seed in slices:
         alone = offline = None
         for arm in arms:
-            figures = figures_of(await _run(arm, scene, target, seed), scene)
+            record = await _run(arm, scene, target, seed)
+            samples += record.samples
+            figures = figures_of(record, scene)
             alone = figures if arm.name == ALONE else alone
             offline = figures if arm.name == OFFLINE else offline
             found[arm.name].append(figures.beside(alone, offline))
             said(f"slice {seed}: {arm.name}")
             await asyncio.sleep(_REST_SECONDS)
-    return {name: spread(slices) for name, slices in found.items()}
+    return {name: spread(slices) for name, slices in found.items()}, samples
 
 
 async def _run(arm: Arm, scene: Scene, target: Target, seed: int) -> Record:

@@ -12,6 +12,7 @@ from gateway.bench.coserve.record import CallRecord, Record
 from gateway.bench.coserve.rows import Row
 from gateway.bench.coserve.word import EngineLoad
 from gateway.core.clock import Clock
+from gateway.pacing.streams import StreamSampler
 
 if TYPE_CHECKING:
     from gateway.bench.coserve.lane import OfflineLane
@@ -46,6 +47,7 @@ class LiveHost:
         self._texts = random.Random(1)  # noqa: S311 - filler
         self._tasks: set[asyncio.Task[None]] = set()
         self._rows: dict[Row, asyncio.Task[None]] = {}
+        self._sampler = StreamSampler()
 
     def take_call(self, call: CallRecord) -> None:
         """Make an interactive call."""
@@ -76,7 +78,7 @@ class LiveHost:
 
     async def _call(self, call: CallRecord) -> None:
         try:
-            async for _ in self._tokens(call.prompt, call.output, "interactive"):
+            async for _ in self._sampled(call, "interactive"):
                 if not call.tokens:
                     self.load.prefilling -= 1
                     self.on_change()
@@ -93,7 +95,7 @@ class LiveHost:
     async def _row(self, row: Row) -> None:
         first = True
         try:
-            async for _ in self._tokens(row.prompt, row.output, "offline"):
+            async for _ in self._sampled(row, "offline"):
                 if first and self.lane is not None:
                     self._record.prompt_tokens += row.prompt
                     self.lane.first_token(row)
@@ -108,6 +110,23 @@ class LiveHost:
         if self.lane is not None:
             self.lane.ended(row)
             self.lane.start_ready()
+
+    async def _sampled(self, stream: CallRecord | Row, lane: str) -> AsyncIterator[None]:
+        """The tokens of a stream; they tell how long the steps of the server are."""
+        first = True
+        try:
+            async for _ in self._tokens(stream.prompt, stream.output, lane):
+                now = self._clock.monotonic()
+                if first:
+                    sample = self._sampler.first(stream, stream.prompt, now)
+                else:
+                    sample = self._sampler.token(stream, now)
+                first = False
+                if sample is not None:
+                    self._record.samples.append(sample)
+                yield
+        finally:
+            self._sampler.end(stream)
 
     async def _tokens(self, prompt: int, output: int, lane: str) -> AsyncIterator[None]:
         """Once for each piece of text that arrives."""

@@ -5,6 +5,8 @@ from array import array
 from collections import Counter
 from dataclasses import dataclass, field
 
+from gateway.pacing.step_time import StepSample
+
 
 @dataclass(slots=True, eq=False)
 class CallRecord:
@@ -30,16 +32,6 @@ class CallRecord:
         return (self.last - self.first) / (self.tokens - 1) if self.tokens > 1 else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """Means over the steps of a moment: decoding rows, cached tokens, prompt tokens, seconds."""
-
-    rows: float
-    kv: float
-    prefill: float
-    seconds: float
-
-
 @dataclass(slots=True)
 class Record:
     """One run.
@@ -57,7 +49,7 @@ class Record:
     taken_back: int = 0
     preemptions: int = 0
     busy: float = 0.0
-    samples: list[Sample] = field(default_factory=list)
+    samples: list[StepSample] = field(default_factory=list)
     windows: list[tuple[float, int, int]] = field(default_factory=list)
     progress: list[tuple[float, int]] = field(default_factory=list)
     finished: dict[int, float] = field(default_factory=dict)

@@ -25,11 +25,12 @@ async def test_people_are_protected_in_real_time() -> None:
     async with engine_process("--profile", "a100-8b", "--model", MODEL, "--scale", "2") as (url, _):
         said: list[str] = []
         target = Target((f"{url}/v1",), MODEL, "none")
-        found = await run_live(arms, scene, target, (1,), said.append)
+        found, samples = await run_live(arms, scene, target, (1,), said.append)
     assert said == [f"slice 1: {arm.name}" for arm in arms]
     assert found[HEADWAY]["offline_tokens"].mean > 0
     assert found[NAIVE]["ttft_p99"].mean > 2 * found[HEADWAY]["ttft_p99"].mean
     assert found[HEADWAY]["calls"].mean > 5
+    assert any(0.004 < sample.seconds < 0.1 for sample in samples)
 
 
 def test_priorities_are_an_arm_of_their_own() -> None:
