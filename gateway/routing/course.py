@@ -1,5 +1,6 @@
 """The way of one call over the targets that may serve it: where next, and with which place."""
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ from gateway.routing.choice import choose_home, choose_quick
 from gateway.routing.plan import Group, Route
 from gateway.routing.router import Router, model_not_found
 
+_PATIENCE = 1.0  # seconds that an interactive call waits for a target that cools
 _CHARS_PER_TOKEN = 6  # more than texts have: only what is clearly too long is kept back
 
 
@@ -97,6 +99,24 @@ class Course:
         self.groups = _suiting(self.groups, suits)
         return bool(self.groups)
 
+    async def opened(self) -> None:
+        """Wait a little where all routes are cooling; a call of the elastic lane as long as it may.
+
+        A target that fails or is down is not waited for.
+        """
+        patience = _PATIENCE
+        if self._wish.lane is Lane.ELASTIC:
+            patience = max(g.limits.max_wait for g in self._gates.values())
+        ends = self._clock.monotonic() + patience
+        routes = [route for group in self.groups for route in group]
+        while True:
+            now = self._clock.monotonic()
+            waits = [route.state.wait(now) for route in routes if route.state.cooling]
+            soonest = min(waits, default=patience)
+            if self.ready(routes, None) or now + soonest > ends:
+                return
+            await self._clock.sleep(soonest * random.uniform(1.0, 1.1))  # noqa: S311 - not at once
+
     def ready(self, routes: Sequence[Route], failed: HeadwayError | None) -> list[Route]:
         """Those of ``routes`` that may be tried now; after a failure, those that still help."""
         now = self._clock.monotonic()
@@ -112,6 +132,11 @@ class Course:
         for a place and raises QueueFull when there is none.
         """
         gates = self._gates
+        if len(routes) == 1:
+            gate = gates[routes[0].target]
+            if gate.free:
+                self._slot = gate.take()
+                return routes[0]
         free = [route for route in routes if gates[route.target].free]
         if free:
             route = free[0] if len(free) == 1 else self._choose(free)

@@ -31,6 +31,8 @@ async def attempt_all(course: Course, attempt: Attempt[T], clock: Clock) -> T:
     """
     groups = course.groups
     failed: HeadwayError | None = None
+    if not course.ready(groups[0], None):
+        await course.opened()
     while groups:
         ready, groups = course.ready(groups[0], failed), groups[1:]
         while ready:
@@ -44,6 +46,9 @@ async def attempt_all(course: Course, attempt: Attempt[T], clock: Clock) -> T:
             if route is None:
                 break
             ready.remove(route)
+            if not course.ready((route,), failed):  # closed while the call waited for its place
+                course.give_up_place()
+                continue
             try:
                 return await _one(course, route, attempt, clock, (bool(ready), later))
             except (UpstreamError, QueueFull) as error:
@@ -75,9 +80,7 @@ async def _one(
         if others:
             return await once()
         deadline = course.deadline(route)
-        return await with_retries(
-            once, route.retry, deadline, clock, budget=state.budget, patient=last
-        )
+        return await with_retries(once, route.retry, deadline, clock, state=state, patient=last)
     finally:
         course.give_up_place()
 

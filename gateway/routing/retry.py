@@ -16,7 +16,7 @@ from gateway.core.errors import (
     UpstreamTimeout,
 )
 from gateway.policy.target import RetryPolicy
-from gateway.routing.budget import RetryBudget
+from gateway.routing.state import TargetState
 
 T = TypeVar("T")
 
@@ -56,13 +56,14 @@ async def with_retries(
     deadline: float,
     clock: Clock,
     *,
-    budget: RetryBudget | None = None,
+    state: TargetState | None = None,
     patient: bool = True,
 ) -> T:
-    """``attempt()``, again while rule and budget allow it and the wait ends before ``deadline``.
+    """``attempt()``, again while the rule allows it and the wait ends before ``deadline``.
 
-    ``deadline`` is in the clock's monotonic seconds. Who is not ``patient`` does not wait for a
-    time that the target tells. Raises the last error as it is.
+    ``deadline`` is in the clock's monotonic seconds. ``state`` is the target's: its budget must
+    allow a retry, too. Who is not ``patient`` does not wait for a time that the target tells, nor
+    tries one that is left out by now. Raises the last error as it is.
     """
     try:
         return await attempt()
@@ -70,7 +71,7 @@ async def with_retries(
         if rule.attempts == 1 or not may_try_again(error, rule):
             raise
         first = error
-    return await _again(attempt, first, rule, clock, Stop(rule, deadline, clock, budget, patient))
+    return await _again(attempt, first, rule, clock, Stop(rule, deadline, clock, state, patient))
 
 
 class Stop:
@@ -81,25 +82,28 @@ class Stop:
         rule: RetryPolicy,
         deadline: float,
         clock: Clock,
-        budget: RetryBudget | None,
+        state: TargetState | None,
         patient: bool,
     ) -> None:
         self._rule = rule
         self._deadline = deadline
         self._clock = clock
-        self._budget = budget
+        self._state = state
         self._patient = patient
 
     def __call__(self, state: tenacity.RetryCallState) -> bool:
         """Whether the failure that ``state`` tells of is the last. A retry is counted."""
-        error = _error_of(state)
-        told = isinstance(error, UpstreamError) and error.retry_after
         return (
             state.attempt_number >= self._rule.attempts
             or self._clock.monotonic() + state.upcoming_sleep > self._deadline
-            or bool(told and not self._patient)
-            or not (self._budget is None or self._budget.take())
+            or not (self._patient or self._soon(_error_of(state)))
+            or not (self._state is None or self._state.budget.take())
         )
+
+    def _soon(self, error: BaseException) -> bool:
+        """Whether the target may be tried after a pause of ours."""
+        told = isinstance(error, UpstreamError) and error.retry_after
+        return not told and not (self._state is not None and self._state.breaker.opened)
 
 
 async def _again(

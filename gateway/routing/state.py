@@ -73,6 +73,11 @@ class TargetState:
         return max(waits, self.breaker.wait(now)) if self.breaker.opened else waits
 
     @property
+    def cooling(self) -> bool:
+        """Whether it is only for being told to that it may be left alone."""
+        return not (self.down or self.breaker.opened)
+
+    @property
     def load(self) -> float:
         """Calls there: ours, and those of others as far as the target told."""
         load = self.running + self._others

@@ -21,6 +21,7 @@ from gateway.core.lanes import Lane
 from gateway.routing.course import Course
 from gateway.routing.fallback import Attempt, attempt_all
 from gateway.routing.plan import Route
+from tests.support.clock import ManualClock
 from tests.support.routes import Roads, a_target
 
 
@@ -104,7 +105,7 @@ async def test_a_target_that_is_left_out_is_not_asked() -> None:
     asked, attempt = ok_but(("a", FAILED))
     for _ in range(3):
         assert await attempt_all(roads.course(), attempt, SystemClock()) == "b"
-    assert asked == ["a", "a", "a", "b", "b", "b"]
+    assert asked == ["a", "a", "b", "b", "b"]
 
 
 async def test_a_told_pause_is_not_waited_for_when_another_can_serve() -> None:
@@ -213,3 +214,36 @@ async def test_nothing_is_left_behind_by_a_cancelled_call() -> None:
     with pytest.raises(asyncio.CancelledError):
         await attempt_all(roads.course(), attempt, SystemClock())
     assert roads.router.states["a"].running == 0
+
+
+async def test_a_target_that_fails_while_calls_wait_for_it() -> None:
+    """Those in line do not go there one after the other to fail, too."""
+    one = {"interactive": {"max_in_flight": 1}}
+    roads = Roads({"a": a_target(lanes=one, breaker={"failures": 1}), "b": a_target()})
+    held = await roads.admission.enter("a", Lane.INTERACTIVE)
+    asked, attempt = ok_but(("a", FAILED))
+    calls = [
+        asyncio.create_task(attempt_all(roads.course(), attempt, SystemClock())) for _ in range(5)
+    ]
+    await asyncio.sleep(0)
+    held.release()
+    assert await asyncio.gather(*calls) == ["b"] * 5
+    assert asked.count("a") == 1
+    assert roads.router.states["a"].running == 0
+
+
+async def test_calls_wait_a_little_for_a_target_that_cools() -> None:
+    """An interactive one for a moment, an elastic one as long as it may; not for broken ones."""
+    clock = ManualClock()
+    roads = Roads({"a": a_target(lanes={"elastic": {"max_wait": 60}})}, clock)
+    state = roads.router.states["a"]
+    _, attempt = ok_but()
+    state.credentials.park(0, 0.5, clock.monotonic())
+    assert await attempt_all(roads.course(), attempt, clock) == "a"
+    state.credentials.park(0, 30, clock.monotonic())
+    with pytest.raises(Unavailable):
+        await attempt_all(roads.course(), attempt, clock)
+    assert await attempt_all(roads.course(lane=Lane.ELASTIC), attempt, clock) == "a"
+    state.probed(healthy=False)
+    with pytest.raises(Unavailable):
+        await attempt_all(roads.course(lane=Lane.ELASTIC), attempt, clock)

@@ -15,8 +15,8 @@ from gateway.core.errors import (
     UpstreamTimeout,
 )
 from gateway.policy.target import RetryPolicy
-from gateway.routing.budget import RetryBudget
 from gateway.routing.retry import delay_before, may_try_again, with_retries
+from tests.support.routes import a_route
 
 QUICK = RetryPolicy(attempts=3, base=0.001, cap=0.002)
 
@@ -109,7 +109,16 @@ async def test_who_is_in_a_hurry_does_not_wait_as_told() -> None:
 
 async def test_never_more_than_the_budget_allows() -> None:
     """An empty budget ends it."""
-    budget = RetryBudget(0.0)
-    while budget.take():
+    state = a_route().state
+    while state.budget.take():
         pass
-    assert await _tries([UpstreamRefused("x", target="t")], budget=budget) == -1
+    assert await _tries([UpstreamRefused("x", target="t")], state=state) == -1
+
+
+async def test_a_target_that_is_left_out_is_not_tried_again() -> None:
+    """Unless there is no other."""
+    state, refused = a_route().state, UpstreamRefused("x", target="t")
+    for _ in range(5):
+        state.failed(refused, 0.0)
+    assert await _tries([refused], state=state, patient=False) == -1
+    assert await _tries([refused], state=state) == 2
