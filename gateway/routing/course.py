@@ -120,10 +120,22 @@ class Course:
     def ready(self, routes: Sequence[Route], failed: HeadwayError | None) -> list[Route]:
         """Those of ``routes`` that may be tried now; after a failure, those that still help."""
         now = self._clock.monotonic()
-        ready = [route for route in routes if route.state.wait(now) <= 0]
+        ready = [route for route in routes if route.state.open(now)]
         if failed is None:
             return ready
         return [route for route in ready if self.deadline(route) > now and self._fits(route)]
+
+    def alone(self) -> Route | None:
+        """The only route there is, with a place held, when that can be had at once."""
+        groups = self.groups
+        if len(groups) != 1 or len(groups[0]) != 1:
+            return None
+        route = groups[0][0]
+        gate = self._gates[route.target]
+        if not gate.free or not route.state.open(self._clock.monotonic()):
+            return None
+        self._slot = gate.take()
+        return route
 
     async def next(self, routes: Sequence[Route], *, spill: bool) -> Route | None:
         """The route to try of ``routes``, which are open; its place is held for the next ``enter``.

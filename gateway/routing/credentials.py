@@ -16,10 +16,10 @@ class Credentials:
 
     A key that is refused or throttled is parked: as long as told, else for a pause that doubles.
     When all are, one whose time was not told is tried all the same. ``parked`` hears of what was
-    told, with the target's name, the place and the seconds.
+    told, with the target's name, the place and the seconds. After ``parked_until`` none is.
     """
 
-    __slots__ = ("_pauses", "_target", "_told", "_until", "parked")
+    __slots__ = ("_pauses", "_target", "_told", "_until", "parked", "parked_until")
 
     def __init__(self, target: str, count: int) -> None:
         self._target = target
@@ -27,6 +27,7 @@ class Credentials:
         self._told = [False] * max(count, 1)
         self._pauses = [_FIRST_PAUSE] * max(count, 1)
         self.parked: Parked | None = None
+        self.parked_until = 0.0
 
     def __len__(self) -> int:
         return len(self._until)
@@ -68,6 +69,7 @@ class Credentials:
                 return False
         if seconds is None:
             self._until[place] = now + self._pauses[place]
+            self.parked_until = max(self._until)
             self._told[place] = False
             self._pauses[place] = min(2 * self._pauses[place], _LONGEST_PAUSE)
         else:
@@ -90,3 +92,4 @@ class Credentials:
             return
         self._until[place] = max(self._until[place], now + seconds)
         self._told[place] = True
+        self.parked_until = max(self._until)

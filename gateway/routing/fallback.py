@@ -1,6 +1,7 @@
 """The targets of a call, one after the other, until one answers."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeVar
 
 from gateway.core.clock import Clock
@@ -29,10 +30,27 @@ async def attempt_all(course: Course, attempt: Attempt[T], clock: Clock) -> T:
     where a longer context is. Of targets that share the calls the next one is tried at once; each
     other, and the last of those, is tried again as its policy says.
     """
-    groups = course.groups
-    failed: HeadwayError | None = None
-    if not course.ready(groups[0], None):
+    groups, failed = course.groups, None
+    alone = course.alone()
+    if alone is not None:
+        try:
+            return await _one(course, alone, attempt, clock, (False, False))
+        except UpstreamError as error:
+            _, groups = _onward(course, alone, error, ([], ()))
+            failed = error
+    elif not course.ready(groups[0], None):
         await course.opened()
+    return await _search(course, attempt, clock, groups, failed)
+
+
+async def _search(
+    course: Course,
+    attempt: Attempt[T],
+    clock: Clock,
+    groups: tuple[Group, ...],
+    failed: HeadwayError | None,
+) -> T:
+    """The first success over ``groups``."""
     while groups:
         ready, groups = course.ready(groups[0], failed), groups[1:]
         while ready:
@@ -63,20 +81,10 @@ async def _one(
     """An attempt; tried again unless another target of the group is there to be tried at once."""
     others, later = more
     last = not (others or later)
+    once = partial(_with_keys, course, route, attempt, clock, last)
     state = route.state
-
-    async def once() -> T:
-        state.breaker.enter(clock.monotonic())
-        try:
-            got = await _with_keys(course, route, attempt, last)
-        except UpstreamError as error:
-            state.failed(error, clock.monotonic())
-            raise
-        course.began(route)
-        return got
-
+    state.budget.called()
     try:
-        state.budget.called()
         if others:
             return await once()
         deadline = course.deadline(route)
@@ -85,19 +93,25 @@ async def _one(
         course.give_up_place()
 
 
-async def _with_keys(course: Course, route: Route, attempt: Attempt[T], last: bool) -> T:
+async def _with_keys(
+    course: Course, route: Route, attempt: Attempt[T], clock: Clock, last: bool
+) -> T:
     """An attempt, at once again with the next of our keys there when it was the key's fault."""
-    for _ in range(len(route.state.credentials) - 1):
+    state = route.state
+    if state.breaker.opened:
+        state.breaker.enter(clock.monotonic())
+    keys = len(state.credentials)
+    while True:
+        keys -= 1
         try:
-            return await attempt(route, last)
+            got = await attempt(route, last)
         except UpstreamError as error:
-            if not course.refused(route, error):
-                raise
-    try:
-        return await attempt(route, last)
-    except UpstreamError as error:
-        course.refused(route, error)
-        raise
+            if course.refused(route, error) and keys:
+                continue
+            state.failed(error, clock.monotonic())
+            raise
+        course.began(route)
+        return got
 
 
 def _onward(

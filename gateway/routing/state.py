@@ -65,6 +65,12 @@ class TargetState:
         self.engine: EngineLoad | None = None
         self._others = 0.0
 
+    def open(self, now: float) -> bool:
+        """Whether a call may be tried here now."""
+        if not (self.down or self.breaker.opened or self.credentials.parked_until > now):
+            return True
+        return self.wait(now) <= 0
+
     def wait(self, now: float) -> float:
         """Seconds until a call may be tried here; 0: now."""
         if self.down:

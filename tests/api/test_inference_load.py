@@ -79,15 +79,15 @@ def test_run_06_silent_backend(upstream: ScriptedUpstream, upstream2: ScriptedUp
         "up1": {
             "base_url": upstream.url,
             "models": ["silent"],
-            "timeouts": {"first_byte": "700ms"},
+            "timeouts": {"first_byte": "2s"},
             "lanes": lanes,
         },
         "up2": {"base_url": upstream2.url, "lanes": lanes},
     }
     with running_gateway(targets) as gateway:
         silent, normal = asyncio.run(_silent_and_normal(gateway.url))
-        assert all(0.69 <= took < 2 for took in silent)
-        assert max(normal) < 1
+        assert all(1.99 <= took < 4 for took in silent)
+        assert max(normal) < 1.9
         statuses = [r.outcome.status for r in gateway.settled(60) if r.intent.model == "silent"]
         assert set(statuses) == {CallStatus.FAILED}
 

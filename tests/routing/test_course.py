@@ -112,6 +112,18 @@ async def test_whichever_place_comes_free_first() -> None:
     assert [state.running for state in roads.router.states.values()] == [0, 0]
 
 
+async def test_a_route_that_is_alone_is_had_at_once() -> None:
+    """Unless its places are taken or it may not be tried: then the long way is gone."""
+    roads = Roads({"a": a_target(lanes=ONE_PLACE)})
+    first, second = roads.course(), roads.course()
+    assert first.alone() is first.groups[0][0]
+    assert second.alone() is None
+    first.give_up_place()
+    roads.router.states["a"].probed(healthy=False)
+    assert second.alone() is None
+    assert Roads({"a": a_target(), "b": a_target()}).course().alone() is None
+
+
 @pytest.mark.parametrize(("spill", "passed"), [("now", True), ("full", False)])
 async def test_spilling_instead_of_waiting(*, spill: str, passed: bool) -> None:
     """Where the policy says so, a target without a place is passed over at once."""
