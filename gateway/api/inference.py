@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from starlette.types import Receive, Scope, Send
 
 from gateway.api.auth import CALLER
-from gateway.api.body import read_body
+from gateway.api.body import parsed, read_body
 from gateway.api.calls import Call, CallParts, class_headers
 from gateway.api.deferred import prefers_async
 from gateway.api.errors import RawHeaders, status_of
@@ -19,9 +19,6 @@ from gateway.metering.record import CallStatus
 from gateway.routing.classifier import CallFacts
 from gateway.schemas.requests import ModelRequest
 
-#: Bytes. Reading and checking so much takes up to 3 ms (many short messages), 5 MB 280 ms, and a
-#: thread costs 0.1 ms: above it the streams of others are not held up.
-LARGE = 128 * 1024
 #: Answers a call that is not streamed.
 Plain = Callable[[Call, Send], Awaitable[None]]
 
@@ -46,7 +43,7 @@ class Inference:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one call."""
         try:
-            request = await self._read(await read_body(scope, receive, self._limit))
+            request = await parsed(self._parse, await read_body(scope, receive, self._limit))
         except ClientError:
             scope[EXTRA_HEADERS] = class_without_body(self._parts, self.path, scope)
             raise
@@ -56,11 +53,6 @@ class Inference:
             return
         call = Call(self._parts, scope[CALLER], self.path, request, scope[REQUEST_ID])
         await serve(call, scope, receive, send, self._plain)
-
-    async def _read(self, body: bytes) -> ModelRequest:
-        if len(body) <= LARGE:
-            return self._parse(body)
-        return await asyncio.to_thread(self._parse, body)
 
 
 def class_without_body(parts: CallParts, path: str, scope: Scope) -> RawHeaders:

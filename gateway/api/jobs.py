@@ -1,12 +1,13 @@
 """The Jobs API: /v1/jobs, one call of an inference endpoint that runs later."""
 
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from gateway.api.body import read_body
+from gateway.api.body import parsed, read_body
 from gateway.api.deferred import accepted
 from gateway.api.files import caller_of
 from gateway.core.clock import Clock
@@ -45,7 +46,7 @@ class JobsApi:
     async def create(self, request: Request) -> Response:
         """POST /v1/jobs: 202 with Location."""
         body = await read_body(request.scope, request.receive, self._limit)
-        wanted = parse_job_create(body, self._clock.now())
+        wanted = await parsed(partial(parse_job_create, now=self._clock.now()), body)
         key = request.headers.get("idempotency-key")
         return accepted(await self._service.create(caller_of(request), wanted, key))
 

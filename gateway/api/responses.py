@@ -1,6 +1,5 @@
 """The Responses API: /v1/responses."""
 
-import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -11,11 +10,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.api.auth import CALLER
-from gateway.api.body import read_body
+from gateway.api.body import parsed, read_body
 from gateway.api.calls import Call, CallParts, class_headers
 from gateway.api.errors import RawHeaders
 from gateway.api.files import caller_of
-from gateway.api.inference import LARGE, class_without_body, serve
+from gateway.api.inference import class_without_body, serve
 from gateway.api.middleware import EXTRA_HEADERS, REQUEST_ID
 from gateway.api.response_call import ResponseCall
 from gateway.api.response_plain import answer_response
@@ -58,7 +57,7 @@ class CreateResponse:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one call."""
         try:
-            asked = await _parsed(await read_body(scope, receive, self._limit))
+            asked = await parsed(parse_response, await read_body(scope, receive, self._limit))
             if asked.background:
                 await self._start(asked, scope, receive, send)
                 return
@@ -138,12 +137,6 @@ class ResponsesApi:
             items = items[::-1]
         rest = items[_place_after(items, page.after) :]
         return JSONResponse(list_object(rest[: page.limit], has_more=len(rest) > page.limit))
-
-
-async def _parsed(body: bytes) -> ResponseRequest:
-    if len(body) <= LARGE:
-        return parse_response(body)
-    return await asyncio.to_thread(parse_response, body)
 
 
 def _place_after(items: Sequence[Json], after: str | None) -> int:

@@ -1,10 +1,11 @@
 """Reading a body."""
 
+import threading
 from typing import Any
 
 import pytest
 
-from gateway.api.body import read_body
+from gateway.api.body import parsed, read_body
 from gateway.core.errors import ClientGone, PayloadTooLarge
 
 
@@ -43,3 +44,19 @@ async def test_a_caller_that_leaves() -> None:
     """Half a body is no request."""
     with pytest.raises(ClientGone):
         await read(part(b"x", more=True), {"type": "http.disconnect"})
+
+
+async def test_a_large_body_is_parsed_beside_the_loop() -> None:
+    """A small one is not worth a thread; a fault is raised as it is either way."""
+    own = threading.get_ident()
+
+    def where(body: bytes) -> int:
+        if body.endswith(b"!"):
+            raise ValueError(len(body))
+        return threading.get_ident()
+
+    assert await parsed(where, b"x" * 100_000) == own
+    assert await parsed(where, b"x" * 200_000) != own
+    for size in (10, 200_000):
+        with pytest.raises(ValueError, match=str(size)):
+            await parsed(where, b"x" * (size - 1) + b"!")
