@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: setup demo test test-long chaos check serve bench bench-coserve clients help soak fuzz
+.PHONY: setup demo test test-long chaos check serve bench bench-coserve clients soak fuzz interop help
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -38,6 +38,9 @@ soak: $(STAMP) ## Load with faults for MINUTES=30; nothing may be left behind
 
 fuzz: $(STAMP) ## Odd bodies and odd answers for MINUTES=10
 	@$(BIN)/python -m tests.fuzz --minutes $(if $(filter command line environment,$(origin MINUTES)),$(MINUTES),10) $(if $(SEED),--seed $(SEED))
+
+interop: $(STAMP) ## A real vLLM behind the gateway: URL=a running one, or one is installed
+	@$(BIN)/python -m tests.interop $(if $(URL),--url $(URL))
 
 check: $(STAMP) ## Lint, types, layers, structure, formatting
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
