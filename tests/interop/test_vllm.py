@@ -73,27 +73,42 @@ def test_vllms_own_members(client: Any) -> None:
 
 
 def test_a_schema_is_kept_to(client: Any) -> None:
-    """``json_schema`` and a forced tool call, plain and streamed."""
+    """``json_schema`` reaches the engine's grammar."""
     form = {"type": "json_schema", "json_schema": {"name": "place", "schema": SCHEMA}}
     asked: dict[str, Any] = {**GREEDY, "max_tokens": 60}
     text = client.chat.completions.create(model="m", response_format=form, **asked)
     assert set(json.loads(text.choices[0].message.content or "")) == {"city"}
-    function = {"name": "go_to", "parameters": SCHEMA}
+
+
+def test_tools(client: Any, engine: Engine) -> None:
+    """A forced call has the engine's name and arguments, plain and streamed."""
     tools = {
-        "tools": [{"type": "function", "function": function}],
+        "tools": [{"type": "function", "function": {"name": "go_to", "parameters": SCHEMA}}],
         "tool_choice": {"type": "function", "function": {"name": "go_to"}},
     }
+    asked: dict[str, Any] = {**GREEDY, **tools, "max_tokens": 60}
     try:
-        answer = client.chat.completions.create(model="m", **tools, **asked)
+        (direct,) = called(engine.direct, engine.model, asked)
     except openai.BadRequestError as error:
         pytest.skip(f"this vLLM was started without tools: {error}")
-    (call,) = answer.choices[0].message.tool_calls or []
-    assert set(json.loads(call.function.arguments)) == {"city"}
-    stream = client.chat.completions.create(model="m", stream=True, **tools, **asked)
-    deltas = [c.choices[0].delta for c in stream if c.choices]
+    assert called(client, "m", asked) == [direct]
+    assert direct[0] == "go_to"
+    assert streamed(client, "m", asked) == streamed(engine.direct, engine.model, asked)
+
+
+def called(client: Any, model: str, asked: dict[str, Any]) -> list[tuple[str, str]]:
+    """Name and arguments of each call in a plain answer."""
+    answer = client.chat.completions.create(model=model, **asked)
+    calls = answer.choices[0].message.tool_calls or []
+    return [(call.function.name, call.function.arguments) for call in calls]
+
+
+def streamed(client: Any, model: str, asked: dict[str, Any]) -> str:
+    """Name and arguments of the calls in a streamed answer, joined."""
+    stream = client.chat.completions.create(model=model, stream=True, **asked)
+    deltas = [chunk.choices[0].delta for chunk in stream if chunk.choices]
     parts = [call.function for delta in deltas for call in delta.tool_calls or []]
-    streamed = "".join(part.arguments or "" for part in parts if part)
-    assert json.loads(streamed) == json.loads(call.function.arguments)
+    return "".join((part.name or "") + (part.arguments or "") for part in parts if part)
 
 
 def test_errors(client: Any) -> None:
