@@ -77,7 +77,7 @@ ROWS = {
     "answered": Step("dispatch", "after", "gateway.dispatch.run:RowRunner.run", hit=3),
     "results collected": Step("dispatch", "before", _STORE + "parts:PartFiles.append"),
     "part written, not committed": Step("dispatch", "after", _STORE + "parts:PartFiles.append"),
-    "committed": Step("dispatch", "after", _SETTLE + "commit"),
+    "committed": Step("dispatch", "after", _SETTLE + "commit_all"),
     "retry promoted": Step("dispatch", "after", _SETTLE + "tick", only=lambda t: t.promoted > 0),
 }
 FINISH = {
@@ -110,7 +110,7 @@ JOB = {
     "job enqueued": Step("serve", "after", "gateway.jobs.service:enqueue"),
     "job leased": Step("dispatch", "after", _QUEUE + "lease", only=_some),
     "job's part written": Step("dispatch", "after", _STORE + "parts:PartFiles.append"),
-    "job committed": Step("dispatch", "after", _SETTLE + "commit"),
+    "job committed": Step("dispatch", "after", _SETTLE + "commit_all"),
     "job's state final": Step("dispatch", "after", _STORE + "jobs:JobStore.end"),
     "job's state durable": Step("dispatch", "after", _STORE + "jobs:JobStore.save"),
     "job's segment finished": Step("dispatch", "after", _SETTLE + "finish_commit"),
