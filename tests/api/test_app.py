@@ -33,6 +33,7 @@ def test_every_answer_has_an_id_and_the_error_form(upstream: ScriptedUpstream) -
         for answer, status in cases:
             assert answer.status_code == status
             assert set(answer.json()["error"]) == {"message", "type", "param", "code"}
+            assert 0 <= int(answer.headers["openai-processing-ms"]) < 10_000
         assert cases[1][0].headers["allow"] == "POST"
 
 
