@@ -12,6 +12,7 @@ import httpx
 import psutil
 import pytest
 
+from gateway.metering.record import CallRecord, CallStatus
 from gateway.metering.recovery import read_records
 from tests.support.answers import Pace
 from tests.support.gateway import chat_body
@@ -97,18 +98,51 @@ def test_one_that_dies_is_started_again(
     before = {process.pid for process in _gateways(running)}
     time.sleep(0.7)  # a snapshot of the metrics is at most half a second old
     victim = min(before)
-    os.kill(victim, signal.SIGKILL)
+    cut = asyncio.run(_streams_cut_by_a_kill(running, upstream, victim))
+    assert 0 < cut < 8
     answers = asyncio.run(_calls(running, 20))
     assert {answer.status_code for answer in answers} == {200}
     now = _serving(running)
     assert victim not in now
     assert len(now & before) == 1
+    done = 20 + 20 + 8 - cut
     wait_for(
         lambda: (
-            'model="m",status="ok"} 40'
+            f'model="m",status="ok"}} {done}'
             in httpx.get(running.root + "/metrics", headers=HEADERS).text
         )
     )
+    wait_for(lambda: len(_interrupted(running)) == cut, 10, "the calls of the one that died")
+
+
+async def _streams_cut_by_a_kill(
+    running: RunningHeadway, upstream: ScriptedUpstream, victim: int
+) -> int:
+    """How many of eight streams break when a process is killed; the others must end well."""
+    upstream.pace = Pace(token=0.1)
+
+    async def one() -> bool:
+        body = chat_body("long", stream=True, max_tokens=10)
+        try:
+            async with httpx.AsyncClient(headers=HEADERS, timeout=20) as client:
+                answer = await client.post(f"{running.base_url}/chat/completions", json=body)
+        except httpx.TransportError:
+            return True
+        assert answer.text.endswith("data: [DONE]\n\n")
+        return False
+
+    streams = [asyncio.create_task(one()) for _ in range(8)]
+    await upstream.until(lambda: upstream.running >= 5)  # the others wait for a place
+    await asyncio.sleep(0.2)
+    os.kill(victim, signal.SIGKILL)
+    cut = sum(await asyncio.gather(*streams))
+    upstream.pace = Pace()
+    return cut
+
+
+def _interrupted(running: RunningHeadway) -> list[CallRecord]:
+    records = read_records(running.data_dir / "journal")
+    return [record for record in records if record.outcome.status is CallStatus.INTERRUPTED]
 
 
 def test_all_of_them_drain(tmp_path: Path, upstream: ScriptedUpstream) -> None:

@@ -5,12 +5,14 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from openai import AsyncOpenAI, AuthenticationError, NotFoundError, OpenAI
 
 from tests.support.answers import Pace
 from tests.support.node import node_modules
+from tests.support.scripts import Sse, chat_chunk
 from tests.support.serve import KEY, RunningHeadway, headway, one_target
 from tests.support.upstream import ScriptedUpstream
 
@@ -33,6 +35,19 @@ console.log(JSON.stringify({
   same: plain.choices[0].message.content === streamed,
   usage: usage.total_tokens, models: models.data.map((model) => model.id),
 }));
+"""
+
+BEATS = """
+import OpenAI from "openai";
+const client = new OpenAI({ baseURL: process.argv[2], apiKey: process.argv[3], maxRetries: 0 });
+const messages = [{ role: "user", content: "beats" }];
+const texts = [];
+for await (const chunk of await client.chat.completions.create({
+  model: "m", messages, stream: true,
+})) {
+  if (chunk.choices[0].delta.content) texts.push(chunk.choices[0].delta.content);
+}
+console.log(JSON.stringify(texts));
 """
 
 
@@ -107,11 +122,27 @@ def test_errors_are_the_clients_own_classes(running: RunningHeadway) -> None:
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_node(running: RunningHeadway, tmp_path: Path) -> None:
     """The official npm package: plain, streamed with usage, models."""
-    (tmp_path / "node_modules").symlink_to(node_modules())
-    (tmp_path / "client.mjs").write_text(NODE)
+    assert _by_node(tmp_path, NODE, running) == '{"same":true,"usage":7,"models":["m"]}'
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_str_04_heartbeats_for_npm(
+    running: RunningHeadway, server: ScriptedUpstream, tmp_path: Path
+) -> None:
+    """STR-04: comments before the first chunk are nothing to the official npm package."""
+    beats: list[Any] = [b": WORKING\n"] * 6 + [b":\n\n"]
+    events = [*beats, *map(chat_chunk, "abc"), chat_chunk(finish="stop")]
+    server.on("beats", Sse(events, pause=0.1), times=1)
+    assert _by_node(tmp_path, BEATS, running) == '["a","b","c"]'
+
+
+def _by_node(folder: Path, script: str, running: RunningHeadway) -> str:
+    """What a script that uses the package prints."""
+    (folder / "node_modules").symlink_to(node_modules())
+    (folder / "client.mjs").write_text(script)
     command = ["node", "client.mjs", running.base_url, KEY]
     done = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=folder, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == '{"same":true,"usage":7,"models":["m"]}'
+    return done.stdout.strip()
