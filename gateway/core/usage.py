@@ -71,7 +71,7 @@ def usage_member(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
     That is ``usage``, ``response.usage`` of a response's events, or ``x_groq.usage``.
     """
-    if isinstance(usage := body.get("usage"), Mapping):
+    if isinstance(usage := body.get("usage"), dict | Mapping):  # a dict is told at once
         return usage
     for outer in ("response", "x_groq"):
         inner = body.get(outer)
