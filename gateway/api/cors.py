@@ -18,6 +18,7 @@ _EXPOSED = b", ".join(
         b"x-headway-attempts",
         b"x-headway-class",
         b"x-headway-class-reason",
+        b"x-headway-fallback-from",
         b"x-headway-served-model",
         b"x-headway-target",
         b"x-request-id",

@@ -34,7 +34,7 @@ _POLICY = {
 
 def test_lanes_and_pools_of_a_policy(tmp_path: Path) -> None:
     """A lane per target that takes batch rows; models of the same targets share one pool."""
-    policy = Policy.model_validate(_POLICY)
+    policy = Policy.model_validate({**_POLICY, "models": {"m": {"aliases": ["x"]}}})
     clock = SystemClock()
     lanes = Lanes(Settings(data_dir=tmp_path), InteractiveLoad(clock), Hurry(), clock).of(policy)
     made: list[list[str]] = []
@@ -47,4 +47,5 @@ def test_lanes_and_pools_of_a_policy(tmp_path: Path) -> None:
     assert made == [["a", "b"], ["a"], ["b"], ["d"]]
     assert pools[shard_of("q")] is pools[shard_of("r")]
     assert pools[shard_of("o")] is not pools[shard_of("m")]
+    assert pools[shard_of("x")] is pools[shard_of("m")]
     assert shard_of("p") not in pools

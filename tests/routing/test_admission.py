@@ -9,6 +9,7 @@ from gateway.core.errors import QueueFull
 from gateway.core.lanes import Lane
 from gateway.policy.model import Policy
 from gateway.routing.admission import LONGEST_RETRY_AFTER, Admission
+from tests.support.clock import ManualClock
 
 FAST = Lane.INTERACTIVE
 
@@ -130,3 +131,78 @@ async def test_streams_without_a_token_are_counted() -> None:
     seen.release()
     seen.begun()
     assert gates.prefilling("t", FAST) == 0
+
+
+async def test_lim_04_waiting_at_several_targets_leaks_nothing() -> None:
+    """LIM-04: calls that wait for the first of several places, and leave at any moment."""
+    target = {"base_url": "http://x/v1", "models": ["m"]}
+    lanes = {"interactive": {"max_in_flight": 2, "max_queue": 500, "max_wait": 5}}
+    rules = Policy.model_validate({"targets": {n: {**target, "lanes": lanes} for n in "abc"}})
+    gates = Admission(rules, SystemClock())
+    every = list(gates.gates(FAST).values())
+    served = 0
+
+    async def one(turn: int) -> None:
+        nonlocal served
+        some = every[turn % 3 :] if turn % 5 else every
+        free = [gate for gate in some if gate.free]
+        slot = free[0].take() if free else (await gates.wait_for_place(some))[1]
+        try:
+            assert all(gate.running <= 2 for gate in every)
+            await asyncio.sleep(0)
+            served += 1
+        finally:
+            slot.release()
+
+    tasks = [asyncio.create_task(one(turn)) for turn in range(300)]
+    for turn, task in enumerate(tasks):
+        if turn % 3 == 0:
+            task.cancel()
+        if turn % 2 == 0:
+            await asyncio.sleep(0)
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert served >= 200
+    assert [(gate.running, gate.state.running, len(gate.waiting)) for gate in every] == [
+        (0, 0, 0)
+    ] * 3
+
+
+async def test_one_place_of_several_is_taken() -> None:
+    """Places that come free at the same moment go to different calls."""
+    target = {"base_url": "http://x/v1", "models": ["m"]}
+    lanes = {"interactive": {"max_in_flight": 1}}
+    rules = Policy.model_validate({"targets": {n: {**target, "lanes": lanes} for n in "ab"}})
+    gates = Admission(rules, SystemClock())
+    every = list(gates.gates(FAST).values())
+    held = [gate.take() for gate in every]
+    waiting = [asyncio.create_task(gates.wait_for_place(every)) for _ in range(2)]
+    await asyncio.sleep(0)
+    for slot in held:
+        slot.release()
+    got = await asyncio.gather(*waiting)
+    assert [gate for gate, _ in got] == every
+    for _, slot in got:
+        slot.release()
+    assert [gate.running for gate in every] == [0, 0]
+
+
+async def test_the_advice_is_the_real_pace() -> None:
+    """Not how long calls hold their places, but how often one came free while others waited."""
+    target = {"base_url": "http://x/v1", "models": ["m"]}
+    lanes = {"interactive": {"max_in_flight": 1}}
+    clock = ManualClock()
+    rules = Policy.model_validate({"targets": {"t": {**target, "lanes": lanes}}})
+    gates = Admission(rules, clock)
+    (gate,) = gates.gates(FAST).values()
+    slot = gate.take()
+    waiting = [asyncio.create_task(gates.enter("t", FAST)) for _ in range(6)]
+    await asyncio.sleep(0)
+    for number in range(4):
+        clock.advance(4)
+        slot.release()
+        slot = await waiting[number]
+    assert gate.retry_after() == 12
+    for task in waiting[4:]:
+        task.cancel()
+    await asyncio.gather(*waiting[4:], return_exceptions=True)
+    assert gate.retry_after() == 4
