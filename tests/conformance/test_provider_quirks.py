@@ -161,12 +161,13 @@ def test_gemini_errors(upstream: ScriptedUpstream) -> None:
     retry = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"}
     long = "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
     upstream.enqueue(
+        answer(google(400, "INVALID_ARGUMENT", long), 400),
         answer(google(400, "INVALID_ARGUMENT", "Unknown name 'foo': Cannot find field."), 400),
         answer(google(400, "INVALID_ARGUMENT", "API key not valid.", reason), 400),
         answer(google(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota.", retry), 429),
-        answer(google(400, "INVALID_ARGUMENT", long), 400),
     )
     with behind(upstream, "gemini") as provider:
+        assert provider.error()[1]["code"] == "context_length_exceeded"
         status, error = provider.error(foo=1)
         assert (status, error["message"]) == (400, "Unknown name 'foo': Cannot find field.")
         assert error["code"] is None
@@ -175,7 +176,6 @@ def test_gemini_errors(upstream: ScriptedUpstream) -> None:
         assert "not valid" not in error["message"]
         throttled = provider.gateway.chat(model=provider.model)
         assert (throttled.status_code, throttled.headers["retry-after"]) == (429, "34")
-        assert provider.error()[1]["code"] == "context_length_exceeded"
 
 
 OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
