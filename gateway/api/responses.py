@@ -1,9 +1,11 @@
 """The Responses API: /v1/responses."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import orjson
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -62,9 +64,13 @@ class CreateResponse:
                 await self._start(asked, scope, receive, send)
                 return
             items = await self._service.conversation(scope[CALLER], asked)
+            await self._service.make_room(asked)
         except ClientError:
             scope[EXTRA_HEADERS] = class_without_body(self._parts, RESPONSES, scope)
             raise
+        if asked.previous is not None:
+            size = len(orjson.dumps(items))
+            asked = replace(asked, call=replace(asked.call, prompt_bytes=size))
         call = ResponseCall(self._parts, scope[CALLER], asked, items, scope[REQUEST_ID])
         keep = partial(self._keep, asked, call)
 

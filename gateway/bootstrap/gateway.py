@@ -205,7 +205,7 @@ def _job_routes(settings: Settings, jobs: JobService, calls: CallParts) -> list[
     clock, limit = calls.clock, settings.max_body_bytes
     seconds = settings.response_days * _DAY_SECONDS
     store = ResponseStore(LocalBlobs(settings.data_dir), clock, seconds, _room(settings, clock))
-    responses = ResponseService(store, jobs, clock)
+    responses = ResponseService(store, jobs, limit)
     return [*job_routes(jobs, clock, limit), *response_routes(responses, calls, limit)]
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import orjson
 
-from gateway.core.clock import Clock
-from gateway.core.errors import Conflict, InvalidRequest, NotFound
+from gateway.core.errors import Conflict, ContextLengthExceeded, InvalidRequest, NotFound
 from gateway.core.ids import new_id
 from gateway.jobs.service import JobService
 from gateway.responses.events import ENDED
@@ -33,22 +32,26 @@ _DELETE_TRIES, _DELETE_PAUSE = 60, 0.05
 
 
 class ResponseService:
-    """Every call names who asks; responses of others are not there."""
+    """Every call names who asks; responses of others are not there.
 
-    def __init__(self, store: ResponseStore, jobs: JobService, clock: Clock) -> None:
+    A conversation has at most ``most_bytes``, as any request.
+    """
+
+    def __init__(self, store: ResponseStore, jobs: JobService, most_bytes: int) -> None:
         self._store = store
         self._jobs = jobs
-        self._clock = clock
+        self._most_bytes = most_bytes
 
     async def conversation(self, caller: Caller, request: ResponseRequest) -> list[Json]:
         """All items that the model shall see: those before, oldest first, and the new ones.
 
         Raises NotFound when what the request goes on from is gone, InvalidRequest for a reference
-        to an item that is not there.
+        to an item that is not there and for a conversation that is too long.
         """
         history: list[list[Json]] = []
         previous = request.previous
-        while previous is not None and len(history) < _LONGEST_CHAIN:
+        size = request.call.prompt_bytes
+        while previous is not None:
             stored, response = await self._load(caller, previous, "previous_response_id")
             if response["status"] not in ENDED:
                 raise InvalidRequest(
@@ -58,8 +61,18 @@ class ResponseService:
                 )
             history.append([*stored.input, *response["output"]])
             previous = stored.previous
+            size += len(orjson.dumps(history[-1]))
+            if size > self._most_bytes or len(history) > _LONGEST_CHAIN:
+                raise ContextLengthExceeded(
+                    "The conversation is too long to go on from.", param="previous_response_id"
+                )
         before = [i for items in reversed(history) for i in items if i["type"] != _REFERENCE]
         return [*before, *_resolved(request.input, before)]
+
+    async def make_room(self, request: ResponseRequest) -> None:
+        """Raises StoreFull when a response to it could not be kept."""
+        if request.store:
+            await self._store.make_room(request.call.prompt_bytes)
 
     async def keep(self, caller: Caller, request: ResponseRequest, response: Json) -> None:
         """Store a response that was made. Raises StoreFull."""

@@ -51,11 +51,13 @@ class ResponseStore:
         self._seconds = seconds
         self._room = room
 
+    async def make_room(self, size: int) -> None:
+        """Before work begins whose result is to be kept: raises StoreFull when it could not be."""
+        await self._room.take(size)
+
     async def put(self, stored: StoredResponse) -> None:
-        """Keep it; one of that id is replaced. Raises StoreFull."""
-        data = orjson.dumps(asdict(stored))
-        await self._room.take(len(data))
-        await self._blobs.put(_blob(stored.id), data)
+        """Keep it; one of that id is replaced. Raises StoreFull when there is no room at all."""
+        await self._blobs.put(_blob(stored.id), orjson.dumps(asdict(stored)))
 
     async def get(self, tenant: str, response_id: str) -> StoredResponse:
         """Raises NotFound for unknown, foreign and expired ids."""

@@ -1,9 +1,11 @@
 """The endpoints of stored responses."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.support.contract import checked
-from tests.support.responses import ResponsesPlane
+from tests.support.responses import ResponsesPlane, responses_plane
 
 
 @pytest.fixture
@@ -61,3 +63,13 @@ def test_without_a_key(responses: ResponsesPlane, response_id: str) -> None:
     """401 on each of them."""
     for method, path in (("POST", ""), ("GET", f"/{response_id}"), ("DELETE", f"/{response_id}")):
         assert responses.raw(method, f"/responses{path}", key="sk-wrong")[0] == 401
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """503 before a token is spent; what is not to be stored is served."""
+    with responses_plane(tmp_path, HEADWAY_DISK_LIMIT_BYTES="1") as plane:
+        status, error = plane.raw("POST", "/responses", {"model": "m", "input": "x"})
+        assert (status, checked(error, "error")["error"]["code"]) == (503, "store_full")
+        assert not plane.upstream.calls()
+        body = {"model": "m", "input": "x", "store": False}
+        assert plane.raw("POST", "/responses", body)[0] == 200

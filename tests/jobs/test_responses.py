@@ -6,7 +6,13 @@ import orjson
 import pytest
 
 from gateway.batches.rows import BatchRow
-from gateway.core.errors import Conflict, InvalidRequest, ModelNotFound, NotFound
+from gateway.core.errors import (
+    Conflict,
+    ContextLengthExceeded,
+    InvalidRequest,
+    ModelNotFound,
+    NotFound,
+)
 from gateway.jobs.responses import ResponseService
 from gateway.responses.shape import new_response
 from gateway.schemas.responses import ResponseRequest, parse_response
@@ -20,7 +26,7 @@ ME = CALLERS["a"]
 @pytest.fixture
 def service(plane: BatchPlane) -> ResponseService:
     store = ResponseStore(plane.blobs, plane.clock, 3600.0)
-    return ResponseService(store, plane.job_service, plane.clock)
+    return ResponseService(store, plane.job_service, 100_000)
 
 
 def asked(**members: Any) -> ResponseRequest:
@@ -66,6 +72,15 @@ async def test_a_conversation_that_is_not_there(service: ResponseService) -> Non
     with pytest.raises(NotFound) as caught:
         await service.conversation(ME, request)
     assert caught.value.code == "previous_response_not_found"
+
+
+async def test_a_conversation_that_grows_too_long(service: ResponseService) -> None:
+    """It is refused, not cut: the model would not know that something is missing."""
+    first = await _kept(service, input="x" * 60_000)
+    second = await _kept(service, input="y" * 60_000, previous_response_id=first["id"])
+    with pytest.raises(ContextLengthExceeded) as caught:
+        await service.conversation(ME, asked(previous_response_id=second["id"]))
+    assert caught.value.param == "previous_response_id"
 
 
 async def test_input_items_are_listed_whole(service: ResponseService) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.core.errors import NotFound
+from gateway.core.errors import NotFound, StoreFull
 from gateway.store.blobs import LocalBlobs
 from gateway.store.responses import (
     ResponseStore,
@@ -13,6 +13,7 @@ from gateway.store.responses import (
     new_response_id,
     response_not_found,
 )
+from gateway.store.room import DiskRoom
 from tests.support.clock import ManualClock
 
 DAY = 86_400.0
@@ -52,6 +53,18 @@ async def test_names_that_were_never_given_out(store: ResponseStore, name: str) 
     """Not found, whatever they look like."""
     with pytest.raises(NotFound):
         await store.get("a", name)
+
+
+async def test_no_room(tmp_path: Path, clock: ManualClock) -> None:
+    """It is said before the work, not after it: what was made is kept while there is a disk."""
+    room = DiskRoom(tmp_path, clock, limit=100)
+    store = ResponseStore(LocalBlobs(tmp_path), clock, DAY, room)
+    await store.make_room(50)
+    with pytest.raises(StoreFull):
+        await store.make_room(60)
+    stored = _stored(clock)
+    await store.put(stored)
+    assert await store.get("a", stored.id) == stored
 
 
 async def test_expiry(store: ResponseStore, clock: ManualClock, tmp_path: Path) -> None:
