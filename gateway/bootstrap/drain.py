@@ -1,9 +1,14 @@
-"""Turns new calls away while the process is ending; running ones are left alone."""
+"""Turns new calls away while the process is ending; running ones are left alone.
+
+One that is called off when their time is over is told the same, if it has heard nothing yet.
+"""
+
+import asyncio
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.api.health import OPEN_PATHS
-from gateway.api.middleware import EXTRA_HEADERS, answer_error
+from gateway.api.middleware import EXTRA_HEADERS, STARTED, answer_error
 from gateway.core.errors import Draining
 from gateway.core.ids import new_id
 
@@ -28,8 +33,13 @@ class Drain:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve or turn away one request."""
         if not self.draining or scope["type"] != "http" or scope["path"] in OPEN_PATHS:
-            await self._app(scope, receive, send)
-            return
+            try:
+                await self._app(scope, receive, send)
+            except asyncio.CancelledError:
+                if not self.draining or scope["type"] != "http" or scope.get(STARTED):
+                    raise
+            else:
+                return
         scope[EXTRA_HEADERS] = [
             (b"x-request-id", new_id("req").encode()),
             (b"connection", b"close"),

@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import openai
+import pytest
 
 from gateway.metering.record import CallStatus
 from tests.support.gateway import KEY, MODEL, chat_body, running_gateway
@@ -39,20 +40,21 @@ async def _at_once(url: str, count: int) -> list[int]:
         return await asyncio.gather(*(one(number) for number in range(count)))
 
 
-def test_run_01_pool_survives_cancels(upstream: ScriptedUpstream) -> None:
-    """RUN-01, scaled: calls cancelled at random moments leak neither places nor sockets."""
+@pytest.mark.parametrize("waves", [5, pytest.param(13, marks=pytest.mark.long)])
+def test_run_01_pool_survives_cancels(upstream: ScriptedUpstream, waves: int) -> None:
+    """RUN-01: calls cancelled at random moments leak neither places nor sockets."""
     upstream.pace.first = 0.02
     upstream.accept_delay = 0.003
     lanes = {"interactive": {"max_in_flight": 10, "max_queue": 1000}}
     with running_gateway({"up": {"base_url": upstream.url, "lanes": lanes}}) as gateway:
-        took = asyncio.run(_cancel_many(gateway.url))
+        took = asyncio.run(_cancel_many(gateway.url, waves))
         assert max(took) < 1
         assert upstream.open_connections <= 10
         lane = gateway.records.last.intent.lane
         assert gateway.admission.running("up", lane) == 0
 
 
-async def _cancel_many(url: str) -> list[float]:
+async def _cancel_many(url: str, waves: int) -> list[float]:
     client = openai.AsyncOpenAI(base_url=url, api_key=KEY, max_retries=0)
 
     async def timed(limit: float | None) -> float:
@@ -65,13 +67,16 @@ async def _cancel_many(url: str) -> list[float]:
         return time.monotonic() - start
 
     async with client:
-        for wave in range(5):
-            await asyncio.gather(*(timed(0.002 * (n % 40 + wave) + 0.001) for n in range(40)))
+        for wave in range(waves):
+            await asyncio.gather(*(timed(0.002 * (n % 40 + wave % 5) + 0.001) for n in range(40)))
         await asyncio.sleep(0.3)
         return list(await asyncio.gather(*(timed(None) for _ in range(10))))
 
 
-def test_run_06_silent_backend(upstream: ScriptedUpstream, upstream2: ScriptedUpstream) -> None:
+@pytest.mark.parametrize("calls", [30, pytest.param(50, marks=pytest.mark.long)])
+def test_run_06_silent_backend(
+    upstream: ScriptedUpstream, upstream2: ScriptedUpstream, calls: int
+) -> None:
     """RUN-06: a target that never answers ends its own calls at their limit and no others."""
     upstream.on("silent", never())
     lanes = {"interactive": {"max_in_flight": 64}}
@@ -85,14 +90,16 @@ def test_run_06_silent_backend(upstream: ScriptedUpstream, upstream2: ScriptedUp
         "up2": {"base_url": upstream2.url, "lanes": lanes},
     }
     with running_gateway(targets) as gateway:
-        silent, normal = asyncio.run(_silent_and_normal(gateway.url))
+        silent, normal = asyncio.run(_silent_and_normal(gateway.url, calls))
         assert all(1.99 <= took < 4 for took in silent)
         assert max(normal) < 1.9
-        statuses = [r.outcome.status for r in gateway.settled(60) if r.intent.model == "silent"]
+        statuses = [
+            r.outcome.status for r in gateway.settled(2 * calls) if r.intent.model == "silent"
+        ]
         assert set(statuses) == {CallStatus.FAILED}
 
 
-async def _silent_and_normal(url: str) -> tuple[list[float], list[float]]:
+async def _silent_and_normal(url: str, calls: int) -> tuple[list[float], list[float]]:
     client = openai.AsyncOpenAI(base_url=url, api_key=KEY, max_retries=0)
 
     async def one(model: str) -> float:
@@ -104,6 +111,6 @@ async def _silent_and_normal(url: str) -> tuple[list[float], list[float]]:
         return time.monotonic() - start
 
     async with client:
-        silent = asyncio.gather(*(one("silent") for _ in range(30)))
-        normal = await asyncio.gather(*(one(MODEL) for _ in range(30)))
+        silent = asyncio.gather(*(one("silent") for _ in range(calls)))
+        normal = await asyncio.gather(*(one(MODEL) for _ in range(calls)))
         return list(await silent), list(normal)
