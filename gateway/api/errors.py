@@ -61,11 +61,16 @@ def status_of(error: BaseException) -> int:
     return 500
 
 
+def refusal(message: str, code: str | None = None) -> bytes:
+    """The error object of what is refused without an exception: the caller's own fault."""
+    return orjson.dumps(error_body(message, "invalid_request_error", None, code))
+
+
 def object_of(error: BaseException) -> bytes:
     """The error object as JSON. Of an error that is not ours nothing is told."""
     if isinstance(error, HTTPException):
         message = "Method not allowed." if error.status_code == 405 else "Not found."  # noqa: PLR2004
-        return orjson.dumps(error_body(message, "invalid_request_error"))
+        return refusal(message)
     if not isinstance(error, e.HeadwayError):
         return orjson.dumps(error_body("The gateway failed.", "server_error", None, "internal"))
     if isinstance(error, e.UpstreamError) and error.body:

@@ -9,10 +9,10 @@ from starlette.routing import Route
 
 from gateway.api.body import parsed, read_body
 from gateway.api.deferred import accepted
+from gateway.api.errors import refusal
 from gateway.api.files import caller_of
 from gateway.core.clock import Clock
 from gateway.jobs.service import JobService
-from gateway.schemas.errors import error_body
 from gateway.schemas.job import parse_job_create
 from gateway.schemas.lists import list_object, parse_page
 
@@ -90,5 +90,6 @@ class JobsApi:
 
 def _not_finished() -> Response:
     message = "The job has not finished: ask again later."
-    body = error_body(message, "invalid_request_error", None, "job_not_finished")
-    return JSONResponse(body, _CONFLICT, {"retry-after": "1", "x-should-retry": "true"})
+    headers = {"retry-after": "1", "x-should-retry": "true"}
+    body = refusal(message, "job_not_finished")
+    return Response(body, _CONFLICT, headers, media_type="application/json")

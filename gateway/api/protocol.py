@@ -14,11 +14,11 @@ from typing import ClassVar
 from urllib.parse import unquote
 
 import httptools
-import orjson
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from gateway.api.cycle import Cycle
-from gateway.schemas.errors import error_body
+from gateway.api.errors import refusal
+from gateway.core.ids import new_id
 
 _LONGEST_HEAD = 64 * 1024
 _UPGRADE = frozenset({b"upgrade", b"http2-settings"})
@@ -245,13 +245,17 @@ class GatewayProtocol(HttpToolsProtocol):
         if not self.transport.is_closing() and (
             idle or (cycle.more_body and not cycle.response_started)
         ):
-            body = orjson.dumps(error_body(_MESSAGES[status], "invalid_request_error"))
-            head = b"%bcontent-type: application/json\r\ncontent-length: %d\r\n" % (
-                STATUS_LINE[status],
-                len(body),
-            )
-            self.transport.write(b"%bconnection: close\r\n\r\n%b" % (head, body))
+            self.transport.write(_refused(status))
         self.transport.close()
+
+
+def _refused(status: int) -> bytes:
+    """The whole answer to what never became a request of the application."""
+    body = refusal(_MESSAGES[status])
+    return (
+        b"%bcontent-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n"
+        b"connection: close\r\n\r\n%b"
+    ) % (STATUS_LINE[status], len(body), new_id("req").encode(), body)
 
 
 def limited(receive_seconds: float, send_seconds: float) -> type[GatewayProtocol]:

@@ -1,11 +1,13 @@
 """From exceptions to answers."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import orjson
 import pytest
 from starlette.exceptions import HTTPException
 
+from gateway.api import errors
 from gateway.api.errors import answer_for, status_of, stream_event
 from gateway.core import errors as e
 
@@ -94,3 +96,17 @@ def test_router_errors_and_stream_events() -> None:
     event = stream_event(e.StreamInterrupted("x", target="t"))
     assert event.startswith(b'data: {"error"')
     assert event.endswith(b"\n\n")
+
+
+def test_one_module_makes_every_error() -> None:
+    """No other file of the API builds the error object."""
+    folder = Path(errors.__file__).parent
+    makers = [f.name for f in folder.glob("*.py") if "schemas.errors" in f.read_text()]
+    assert makers == ["errors.py"]
+    told = orjson.loads(errors.refusal("no", "why"))["error"]
+    assert told == {
+        "message": "no",
+        "type": "invalid_request_error",
+        "param": None,
+        "code": "why",
+    }

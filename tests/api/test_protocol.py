@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.bootstrap.listen import listen
 from gateway.bootstrap.server import GatewayServer
+from tests.support.contract import checked
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\n"
@@ -197,3 +198,13 @@ async def test_a_caller_that_reads_slowly_is_served(port: int) -> None:
         for _ in range(15):
             assert await asyncio.get_running_loop().sock_recv(caller, 2**20)
             await asyncio.sleep(0.1)
+
+
+async def test_a_refusal_has_an_id(port: int) -> None:
+    """What never reached the application can be found in a report all the same."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"nonsense\r\n\r\n")
+    head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    assert b"\r\nx-request-id: req_" in head
+    checked(orjson.loads(body), "error")

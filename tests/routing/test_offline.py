@@ -15,6 +15,7 @@ from gateway.providers.failures import TOO_DEEP
 from gateway.providers.registry import Registry
 from gateway.routing.offline import RowCaller
 from gateway.routing.router import Router
+from gateway.schemas.vectors import packed
 from tests.support.contract import checked
 from tests.support.limiter import Limiter
 from tests.support.responses import native_response
@@ -182,3 +183,16 @@ async def test_a_response_of_a_target_with_the_endpoint(upstream: ScriptedUpstre
     assert (sent.path, sent.json["store"], sent.json["stream"]) == ("/v1/responses", False, False)
     assert (got.body, got.usage) == (native_response("hi"), Usage(11, 4, 3))
     await registry.aclose()
+
+
+async def test_vectors_in_the_encoding_asked_for(
+    caller: RowCaller, upstream: ScriptedUpstream
+) -> None:
+    """A row gets base64 from a target that knows numbers alone; what is no vector is its fault."""
+    body = orjson.dumps({"model": "m", "input": "x", "encoding_format": "base64"})
+    row = {"object": "embedding", "index": 0, "embedding": [0.5, -1.25]}
+    upstream.enqueue(answer({"data": [row]}), answer({"data": [{**row, "embedding": ["x"]}]}))
+    got = await caller.call("m", "/v1/embeddings", body, "r1", ONE)
+    assert got.body["data"][0]["embedding"] == packed([0.5, -1.25])
+    with pytest.raises(UpstreamFailed):
+        await caller.call("m", "/v1/embeddings", body, "r2", ONE)
