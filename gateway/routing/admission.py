@@ -30,12 +30,14 @@ class Slot:
         if self._gate is not None:
             self._prefilling = True
             self._gate.prefilling += 1
+            self._gate.state.prefilling += 1
 
     def begun(self) -> None:
         """The first token was seen."""
         if self._gate is not None and self._prefilling:
             self._prefilling = False
             self._gate.prefilling -= 1
+            self._gate.state.prefilling -= 1
             self._gate.changed.set()
 
     def release(self) -> None:

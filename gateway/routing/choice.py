@@ -1,7 +1,8 @@
 """Which of several equal targets takes a call. One look at each; nothing is waited for.
 
 A conversation goes where its prefix lies unless that target has more than its share of the calls
-there are. Everything else: of two targets drawn by weight, the one where the call waits less.
+there are, or of the streams that wait for their first token. Everything else: of two targets drawn
+by weight, the one where the call waits less.
 """
 
 import random
@@ -12,6 +13,7 @@ from gateway.routing.plan import Route
 
 _ROOM = 1.25  # how far over its share a home may be loaded
 _NEVER_MUCH = 4.0  # calls at a target of weight 1 that are no load to speak of
+_FEW_PROMPTS = 2.0  # the same of streams without a first token
 _CLEARLY = 0.8  # a second target must be that much better than the first
 
 
@@ -20,20 +22,29 @@ def choose_home(key: int, routes: Sequence[Route], wanderers: Wanderers) -> Rout
     home = home_of(key, routes)
     away = wanderers.where(key)
     chosen = home if away is None else next((r for r in routes if r.target == away), home)
-    total, weights = 0.0, 0.0
+    load = prompts = weights = 0.0
     for route in routes:
-        total += route.state.load
+        load += route.state.load
+        prompts += route.state.prefilling
         weights += route.weight
-    if _crowded(chosen, total, weights):
+    busy = ((load + 1) / weights, (prompts + 1) / weights)
+    if _crowded(chosen, *busy):
         ranked = in_order(key, routes)
-        chosen = next((r for r in ranked if not _crowded(r, total, weights)), chosen)
+        chosen = next((route for route in ranked if not _crowded(route, *busy)), chosen)
     wanderers.served(key, chosen.target, at_home=chosen is home)
     return chosen
 
 
-def _crowded(route: Route, total: float, weights: float) -> bool:
-    share = _ROOM * (total + 1) * route.weight / weights
-    return route.state.load + 1 > max(share, _NEVER_MUCH * route.weight)
+def _crowded(route: Route, load: float, prompts: float) -> bool:
+    """Whether one more call would bring ``route`` over its share of the load or of the prompts.
+
+    Both are given for a weight of 1.
+    """
+    state, weight = route.state, route.weight
+    return (
+        state.load + 1 > max(_ROOM * load, _NEVER_MUCH) * weight
+        or state.prefilling + 1 > max(_ROOM * prompts, _FEW_PROMPTS) * weight
+    )
 
 
 def choose_quick(routes: Sequence[Route], now: float, *, stream: bool) -> Route:

@@ -34,7 +34,8 @@ _TOO_MANY = 429
 class TargetState:
     """Whether a target may be called, with which key, and how busy it is. Never waits.
 
-    ``running`` counts the calls of this process in all lanes. ``engine`` is what the target itself
+    ``running`` counts the calls of this process in all lanes, ``prefilling`` those that are streams
+    without a first token. ``engine`` is what the target itself
     reported last.
     """
 
@@ -47,6 +48,7 @@ class TargetState:
         "engine",
         "name",
         "plain",
+        "prefilling",
         "running",
         "streamed",
         "weight",
@@ -61,6 +63,7 @@ class TargetState:
         self.streamed = PeakLatency()
         self.plain = PeakLatency()
         self.running = 0
+        self.prefilling = 0
         self.down = False
         self.engine: EngineLoad | None = None
         self._others = 0.0

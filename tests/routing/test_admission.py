@@ -206,3 +206,18 @@ async def test_the_advice_is_the_real_pace() -> None:
         task.cancel()
     await asyncio.gather(*waiting[4:], return_exceptions=True)
     assert gate.retry_after() == 4
+
+
+async def test_a_target_knows_who_waits_for_a_first_token() -> None:
+    """Of all lanes together, until it comes or the call ends."""
+    gates = admission(max_in_flight=4)
+    state = gates.gates(FAST)["t"].state
+    slots = [await gates.enter("t", FAST), await gates.enter("t", Lane.ELASTIC)]
+    for slot in slots:
+        slot.prefills()
+    assert state.prefilling == 2
+    slots[0].begun()
+    assert state.prefilling == 1
+    for slot in slots:
+        slot.release()
+    assert (state.prefilling, state.running) == (0, 0)

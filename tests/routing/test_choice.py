@@ -86,6 +86,19 @@ def test_one_hot_key_does_not_crowd_its_home() -> None:
     assert max(route.state.running for route in routes) <= 1.25 * 100 + 2
 
 
+def test_long_prompts_are_not_stood_behind() -> None:
+    """A home that has more than its share of streams without a first token is passed over."""
+    routes, away = replicas(1, 1, 1), Wanderers()
+    home = home_of(7, routes)
+    home.state.prefilling = 1
+    assert choose_home(7, routes, away) is home
+    home.state.prefilling = 2
+    assert choose_home(7, routes, away) is not home
+    for route in routes:
+        route.state.prefilling = 2
+    assert choose_home(8, routes, away) is home_of(8, routes)
+
+
 def test_a_conversation_stays_where_it_went() -> None:
     """After a spill its newest prefix lies at the other target, and it returns there."""
     routes, away = replicas(1, 1), Wanderers()
