@@ -1,6 +1,6 @@
 """The application: its routes and its middleware, each in one visible list."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from starlette.exceptions import HTTPException
@@ -67,16 +67,15 @@ class HotPaths:
         self._endpoints = endpoints
         self._router = router
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request."""
         endpoint = self._endpoints.get(scope["path"]) if scope["type"] == "http" else None
         if endpoint is None:
             scope["app"] = self  # has the router raise for a wrong method instead of answering
-            await self._router(scope, receive, send)
-        elif scope["method"] == "POST":
-            await endpoint(scope, receive, send)
-        else:
-            raise HTTPException(405, headers={"Allow": "POST"})
+            return self._router(scope, receive, send)
+        if scope["method"] == "POST":
+            return endpoint(scope, receive, send)
+        raise HTTPException(405, headers={"Allow": "POST"})
 
 
 def _both(path: str) -> tuple[str, str]:

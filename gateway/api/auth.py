@@ -1,6 +1,7 @@
 """Who is calling. Every path but the health checks is closed to those without a key."""
 
 import logging
+from collections.abc import Awaitable
 from typing import Protocol
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -28,11 +29,11 @@ class Auth:
         self._keys = keys
         self._open = open_paths
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Find the caller, then serve."""
         if scope["type"] == "http" and scope["path"] not in self._open:
             scope[CALLER] = self._caller(scope)
-        await self._app(scope, receive, send)
+        return self._app(scope, receive, send)
 
     def _caller(self, scope: Scope) -> Caller:
         token = _bearer(scope)

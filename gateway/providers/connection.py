@@ -72,23 +72,26 @@ class Connection(asyncio.Protocol):
         if self._transport.is_closing():
             raise _no_answer(self._target)
         self._transport.write(request)
-        await self._wait("first byte", timeouts.first_byte)
+        try:
+            await self._deadline.wait(timeouts.first_byte)
+        except TimeoutError:
+            raise self._late("first byte") from None
         if not self.status and self._fault is not None:
             raise self._fault
 
     async def piece(self) -> bytes:
-        """The next bytes of the body as they came; none at its end.
+        """The next bytes of the body as they came. Raises StopAsyncIteration at its end.
 
         Raises UpstreamTimeout, and StreamInterrupted when the body breaks off.
         """
+        if not (self._pieces or self._ended or self._fault):
+            limits = self._timeouts
+            try:
+                await self._deadline.wait(limits.idle if self._begun else limits.first_byte)
+            except TimeoutError:
+                raise self._late("idle" if self._begun else "first byte") from None
         if not self._pieces:
-            if self._fault is None and not self._ended:
-                if self._begun:
-                    await self._wait("idle", self._timeouts.idle)
-                else:
-                    await self._wait("first byte", self._timeouts.first_byte)
-            if self._fault is not None and not self._pieces:
-                raise self._fault
+            raise self._fault or StopAsyncIteration
         self._begun = True
         pieces = self._pieces
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -109,15 +112,6 @@ class Connection(asyncio.Protocol):
         self.kept = False
         self._deadline.close()
         self._transport.abort()
-
-    async def _wait(self, phase: str, seconds: float) -> None:
-        try:
-            await self._deadline.wait(seconds)
-        except TimeoutError:
-            limit = "total" if self._deadline.is_total else phase
-            raise UpstreamTimeout(
-                f"The target did not answer within its {limit} limit.", target=self._target
-            ) from None
 
     def data_received(self, data: bytes) -> None:
         """Bytes of an answer. What comes unasked ends the connection."""
@@ -195,6 +189,11 @@ class Connection(asyncio.Protocol):
             self._fault = fault
         self._deadline.come()
         self.abort()
+
+    def _late(self, phase: str) -> UpstreamError:
+        limit = "total" if self._deadline.is_total else phase
+        message = f"The target did not answer within its {limit} limit."
+        return UpstreamTimeout(message, target=self._target)
 
     def _no_http(self) -> UpstreamError:
         if self.status:

@@ -23,18 +23,15 @@ class Deadline:
         self._timer: asyncio.TimerHandle | None = None
         self._waiter: asyncio.Future[None] | None = None
 
-    async def wait(self, seconds: float) -> None:
-        """Until ``come`` is called. Raises TimeoutError; ``is_total`` tells by which limit."""
+    def wait(self, seconds: float) -> asyncio.Future[None]:
+        """Done when ``come`` is called. Raises TimeoutError; ``is_total`` tells by which limit."""
         until = self._loop.time() + seconds
         self.is_total = until > self.ends
         self._until = self.ends if self.is_total else until
         if self._timer is None or self._armed_for > self._until:
             self._arm()
         self._waiter = self._loop.create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
+        return self._waiter
 
     def come(self) -> None:
         """What was waited for is there."""

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
@@ -124,8 +124,9 @@ class OpenAITarget:
             ends = asyncio.get_running_loop().time() + seconds
             await connection.send(b"%b%b%b\r\n" % (line, self._fixed, key), limits, ends)
             body = bytearray()
-            while len(body) <= _LONGEST_PAGE and (piece := await connection.piece()):
-                body += piece
+            with contextlib.suppress(StopAsyncIteration):
+                while len(body) <= _LONGEST_PAGE:
+                    body += await connection.piece()
             return connection.status, bytes(body)
         finally:
             connection.abort()
@@ -207,20 +208,12 @@ class HttpReply:
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
 
-    async def __anext__(self) -> bytes:
-        piece = await self._connection.piece() if self._connection is not None else b""
-        if not piece:
-            raise StopAsyncIteration
-        return piece
+    def __anext__(self) -> Awaitable[bytes]:
+        return _nothing() if self._connection is None else self._connection.piece()
 
     async def read(self) -> bytes:
         """The whole body."""
-        connection = self._connection
-        if connection is None:
-            return b""
-        pieces = [await connection.piece()]
-        while not connection.ended:
-            pieces.append(await connection.piece())
+        pieces = [piece async for piece in self]
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def finish(self) -> None:
@@ -229,8 +222,8 @@ class HttpReply:
         if connection is not None and not connection.ended:
             with contextlib.suppress(UpstreamError, TimeoutError):
                 async with asyncio.timeout(_END_SECONDS):
-                    while not connection.ended:
-                        await connection.piece()
+                    async for _ in self:
+                        pass
         await self.aclose()
 
     async def aclose(self) -> None:
@@ -238,6 +231,10 @@ class HttpReply:
         connection, self._connection = self._connection, None
         if connection is not None:
             self._connector.give_back(connection)
+
+
+async def _nothing() -> bytes:
+    raise StopAsyncIteration
 
 
 def _host(url: SplitResult) -> str:

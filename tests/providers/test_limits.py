@@ -68,7 +68,7 @@ async def test_time_between_waits_does_not_count() -> None:
 async def test_a_cancel_from_outside_stays_a_cancel() -> None:
     """Being cancelled is not a timeout."""
     limits = deadline()
-    task = asyncio.create_task(limits.wait(5))
+    task = asyncio.ensure_future(limits.wait(5))
     await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
