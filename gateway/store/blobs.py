@@ -43,8 +43,8 @@ class BlobWriter(Protocol):
 class BlobStore(Protocol):
     """Where blobs lie. Reads of a missing blob raise NotFound, writes without room StoreFull."""
 
-    async def put(self, name: str, data: bytes) -> None:
-        """Write a small blob durably, replacing one of that name as a whole."""
+    async def put(self, name: str, data: bytes, *, sync: bool = True) -> None:
+        """Write a small blob, or replace it as a whole; with ``sync`` it outlives a power loss."""
 
     async def create(self, name: str) -> BlobWriter:
         """Start a blob of any size."""
@@ -83,9 +83,9 @@ class LocalBlobs:
             raise NotFound("No such object.")
         return self.root / name
 
-    async def put(self, name: str, data: bytes) -> None:
-        """Write a small blob durably."""
-        await _writing(self._put, self.path(name), data)
+    async def put(self, name: str, data: bytes, *, sync: bool = True) -> None:
+        """Write a small blob."""
+        await _writing(self._put, self.path(name), data, sync)
 
     async def create(self, name: str) -> "LocalWriter":
         """Start a blob of any size."""
@@ -130,14 +130,15 @@ class LocalBlobs:
         folder.mkdir(parents=True, exist_ok=True)
         return folder / secrets.token_hex(12)
 
-    def _put(self, path: Path, data: bytes) -> None:
+    def _put(self, path: Path, data: bytes, sync: bool) -> None:
         temporary = self._temporary()
         try:
             with temporary.open("xb") as file:
                 file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            _publish(temporary, path)
+                if sync:
+                    file.flush()
+                    os.fsync(file.fileno())
+            _publish(temporary, path, sync=sync)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
@@ -227,10 +228,11 @@ def make_folder(folder: Path) -> None:
     sync_folder(folder.parent)
 
 
-def _publish(temporary: Path, target: Path) -> None:
+def _publish(temporary: Path, target: Path, *, sync: bool = True) -> None:
     make_folder(target.parent)
     temporary.replace(target)
-    sync_folder(target.parent)
+    if sync:
+        sync_folder(target.parent)
 
 
 def _open(path: Path) -> BinaryIO:

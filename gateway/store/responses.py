@@ -56,8 +56,13 @@ class ResponseStore:
         await self._room.take(size)
 
     async def put(self, stored: StoredResponse) -> None:
-        """Keep it; one of that id is replaced. Raises StoreFull when there is no room at all."""
-        await self._blobs.put(_blob(stored.id), orjson.dumps(asdict(stored)))
+        """Keep it; one of that id is replaced. Raises StoreFull when there is no room at all.
+
+        One that a job makes is as durable as its job. Callers wait for the others: those outlive
+        this process, and a loss of power as the file system sees fit.
+        """
+        data = orjson.dumps(asdict(stored))
+        await self._blobs.put(_blob(stored.id), data, sync=stored.job is not None)
 
     async def get(self, tenant: str, response_id: str) -> StoredResponse:
         """Raises NotFound for unknown, foreign and expired ids."""

@@ -18,6 +18,20 @@ def blobs(tmp_path: Path) -> LocalBlobs:
     return LocalBlobs(tmp_path / "blobs")
 
 
+@pytest.mark.parametrize("sync", [False, True])
+async def test_what_waits_for_the_disk(
+    blobs: LocalBlobs, monkeypatch: pytest.MonkeyPatch, sync: bool
+) -> None:
+    """Without ``sync`` nobody waits; what was written is whole and readable either way."""
+    waits: list[int] = []
+    monkeypatch.setattr(os, "fsync", waits.append)
+    await blobs.put("a/b", b"one", sync=False)  # makes the folder
+    waits.clear()
+    await blobs.put("a/b", b"two", sync=sync)
+    assert bool(waits) == sync
+    assert await blobs.read("a/b") == b"two"
+
+
 async def test_put_and_read(blobs: LocalBlobs) -> None:
     """A small blob comes back as it was; a second put replaces it whole."""
     await blobs.put("jobs/a/manifest.json", b"one")
