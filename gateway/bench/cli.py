@@ -71,6 +71,11 @@ def coserve(
     model: Annotated[str, typer.Option(help="Model name at the target.")] = "",
     api_key: Annotated[str, typer.Option(envvar="HEADWAY_API_KEY", help="Its key.")] = "none",
     priority: Annotated[bool, typer.Option(help="The target takes priorities.")] = False,
+    gateway: Annotated[
+        str | None, typer.Option(help="Also by way of a gateway in front of the targets: its /v1.")
+    ] = None,
+    gateway_model: Annotated[str, typer.Option(help="Model name there, if another.")] = "",
+    gateway_key: Annotated[str, typer.Option(help="Client key there.")] = "none",
     flood: Annotated[int, typer.Option(min=1, help="Rows in flight of the naive arm.")] = 256,
     cap: Annotated[int, typer.Option(min=1, help="Rows of the static cap's arm.")] = 32,
     itl_target: Annotated[float, typer.Option(min=0.001, help="Seconds between tokens.")] = 0.05,
@@ -79,6 +84,7 @@ def coserve(
 ) -> None:
     """Interactive calls beside offline work in arms: simulated, or on servers that run."""
     from gateway.bench.coserve import command
+    from gateway.bench.coserve.batch_arm import Gateway
     from gateway.bench.coserve.live import Target
     from gateway.pacing.shared import Caps
     from gateway.simulator.profile import profile_named
@@ -98,7 +104,8 @@ def coserve(
     if not target:
         command.run_simulated(Console(), wanted)
         return
-    servers = Target(tuple(target), model, api_key, priority)
+    way = Gateway(gateway, gateway_model or model, gateway_key) if gateway else None
+    servers = Target(tuple(target), model, api_key, priority, way)
     caps = Caps(itl_target=itl_target)
     try:
         command.run_against(Console(), wanted, servers, flood=flood, cap=cap, caps=caps)

@@ -54,7 +54,7 @@ class Clockwork:
             self._deliver(step)
 
     def _deliver(self, step: Step) -> None:
-        self.prompt_tokens += step.prefill
+        self.prompt_tokens += sum(sequence.prompt for sequence in step.first)
         self.output_tokens += len(self.engine.decoding) + len(step.ended)
         for sequence in self.engine.decoding:
             sequence.owner.token()

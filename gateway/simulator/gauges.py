@@ -21,7 +21,11 @@ def metrics_text(clockwork: Clockwork, flavour: str, model: str) -> str:
             "sglang:num_used_tokens": engine.kv_used,
             "sglang:max_total_num_tokens": engine.profile.kv_tokens,
         }
-        return _text("gauge", label, values)
+        counters = {
+            "sglang:prompt_tokens_total": clockwork.prompt_tokens,
+            "sglang:generation_tokens_total": clockwork.output_tokens,
+        }
+        return _text("gauge", label, values) + _text("counter", label, counters)
     label = f'{{engine="0",model_name="{model}"}}'
     gauges = {
         "vllm:num_requests_running": running,

@@ -29,6 +29,7 @@ class Arm:
 
     ``policy`` is that of the engines; ``apart``: the first half of them serves interactive calls,
     the rest offline rows. Without ``interactive`` nobody calls, without both caps no row runs.
+    ``gateway``: both lanes go through a running gateway.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Arm:
     policy: str = "fcfs"
     apart: bool = False
     interactive: bool = True
+    gateway: bool = False
 
     def pacer(self, load: EngineLoad, clock: Clock) -> Pacer | None:
         """What feeds the lane of an engine with this interactive load."""

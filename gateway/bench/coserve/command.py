@@ -78,7 +78,7 @@ def run_against(
     )
     if wanted.trace is not None:
         scene = replace(scene, traces=_windows(wanted.trace, wanted))
-    arms = live_arms(flood=flood, cap=cap, caps=caps, priority=target.priority)
+    arms = live_arms(target, flood=flood, cap=cap, caps=caps)
     say = _progress(console, wanted)
     slices = range(1, wanted.slices + 1)
     results, samples = run_interruptible(run_live(arms, scene, target, slices, say))

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 import aiohttp
 
 from gateway.bench.coserve.arms import Arm, Scene, figures_of, follow
+from gateway.bench.coserve.batch_arm import Gateway, OfflineBatch, tokens_of
 from gateway.bench.coserve.figures import Figures, Spread, spread
 from gateway.bench.coserve.lane import OfflineLane
 from gateway.bench.coserve.live_host import LiveHost
 from gateway.bench.coserve.record import CallRecord, Record
 from gateway.bench.coserve.rows import Backlog
-from gateway.bench.coserve.scenes import ALONE, HEADWAY, NAIVE, OFFLINE, PRIORITY
+from gateway.bench.coserve.scenes import ALONE, GATEWAY, HEADWAY, NAIVE, OFFLINE, PRIORITY
 from gateway.bench.coserve.word import Teller
 from gateway.bench.workload.trace import TracedCall, backlog
 from gateway.core.clock import SystemClock
@@ -22,6 +23,8 @@ from gateway.pacing.step_time import StepSample
 
 _LOOK_SECONDS = 0.005
 _REST_SECONDS = 2.0
+# Rows a second of an engine that the batch has at hand: more than any will do.
+_ROWS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class Target:
     model: str
     api_key: str
     priority: bool = False
+    gateway: Gateway | None = None
 
 
 class RunClock(SystemClock):
@@ -45,7 +49,7 @@ class RunClock(SystemClock):
         return super().monotonic() - self._start
 
 
-def live_arms(*, flood: int, cap: int, caps: Caps, priority: bool) -> list[Arm]:
+def live_arms(target: Target, *, flood: int, cap: int, caps: Caps) -> list[Arm]:
     """The arms that running servers can show."""
     headway = Arm(HEADWAY, caps=caps)
     arms = [
@@ -55,7 +59,9 @@ def live_arms(*, flood: int, cap: int, caps: Caps, priority: bool) -> list[Arm]:
         Arm(f"static cap {cap}", cap=cap),
         headway,
     ]
-    return [*arms, replace(headway, name=PRIORITY, policy="priority")] if priority else arms
+    if target.priority:
+        arms.append(replace(headway, name=PRIORITY, policy="priority"))
+    return arms if target.gateway is None else [*arms, Arm(GATEWAY, gateway=True)]
 
 
 async def run_live(
@@ -83,32 +89,80 @@ async def run_live(
 
 
 async def _run(arm: Arm, scene: Scene, target: Target, seed: int) -> Record:
-    record, clock = Record(), RunClock()
-    headers = {"Authorization": f"Bearer {target.api_key}"}
+    gateway = target.gateway if arm.gateway else None
+    key = target.api_key if gateway is None else gateway.api_key
     # A collection of everything would look like a slow server.
     gc.collect()
     gc.freeze()
+    record = Record()
     async with aiohttp.ClientSession(
-        headers=headers,
+        headers={"Authorization": f"Bearer {key}"},
         connector=aiohttp.TCPConnector(limit=0),
         timeout=aiohttp.ClientTimeout(total=None),
     ) as session:
-        by_priority = arm.policy == "priority"
-        hosts = [
-            LiveHost(session, url, target.model, record, clock, priority=by_priority)
-            for url in target.urls
-        ]
-        rows = Backlog(backlog(scene.offline, seed))
-        for host in hosts:
-            if (pacer := arm.pacer(host.load, clock)) is not None:
-                host.lane = OfflineLane(rows, pacer, host, clock)
-                follow(host.load, host.lane, pacer)
-        calls = scene.traced(seed) if arm.interactive else ()
-        try:
-            await _play(hosts, calls, scene, clock, record)
-        finally:
-            await asyncio.gather(*(host.close() for host in hosts))
+        if gateway is None:
+            await _direct(session, arm, scene, target, seed, record)
+        else:
+            await _through(session, gateway, target.urls, scene, seed, record)
     return record
+
+
+async def _direct(
+    session: aiohttp.ClientSession,
+    arm: Arm,
+    scene: Scene,
+    target: Target,
+    seed: int,
+    record: Record,
+) -> None:
+    """Calls and rows to the servers themselves; a lane of ours in front of each."""
+    clock, priority = RunClock(), arm.policy == "priority"
+    hosts = [
+        LiveHost(session, url, target.model, record, clock, priority=priority)
+        for url in target.urls
+    ]
+    rows = Backlog(backlog(scene.offline, seed))
+    for host in hosts:
+        if (pacer := arm.pacer(host.load, clock)) is not None:
+            host.lane = OfflineLane(rows, pacer, host, clock)
+            follow(host.load, host.lane, pacer)
+    calls = scene.traced(seed) if arm.interactive else ()
+    try:
+        await _play(hosts, calls, scene, clock, record)
+    finally:
+        await asyncio.gather(*(host.close() for host in hosts))
+
+
+async def _through(
+    session: aiohttp.ClientSession,
+    gateway: Gateway,
+    engines: Sequence[str],
+    scene: Scene,
+    seed: int,
+    record: Record,
+) -> None:
+    """Calls and a batch by way of the gateway; what it does offline is counted by the engines."""
+    batch = OfflineBatch(session, gateway)
+    await batch.upload(backlog(scene.offline, seed), round(_ROWS * scene.seconds * len(engines)))
+    before = await tokens_of(session, engines)
+    clock = RunClock()
+    host = LiveHost(session, gateway.url, gateway.model, record, clock)
+    starting = asyncio.create_task(_later(batch, scene.span.start))
+    try:
+        await _play([host], scene.traced(seed), scene, clock, record)
+        after = await tokens_of(session, engines)
+    finally:
+        starting.cancel()
+        await batch.stop()
+        await host.close()
+    spoken = [call for call in record.calls if call.tokens]
+    record.prompt_tokens = int(after[0] - before[0]) - sum(call.prompt for call in spoken)
+    record.output_tokens = int(after[1] - before[1]) - sum(call.tokens for call in spoken)
+
+
+async def _later(batch: OfflineBatch, seconds: float) -> None:
+    await asyncio.sleep(seconds)
+    await batch.start()
 
 
 async def _play(

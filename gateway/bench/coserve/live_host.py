@@ -21,6 +21,17 @@ _WORDS = ("sun", "oak", "ice", "map", "key", "sea", "fox", "ink", "jar", "owl", 
 _PRIORITIES = {"interactive": 0, "offline": 10}
 
 
+class Filler:
+    """Prompts that no cache of prefixes knows."""
+
+    def __init__(self, seed: int) -> None:
+        self._words = random.Random(seed)  # noqa: S311 - filler
+
+    def text(self, tokens: int) -> str:
+        """About ``tokens`` tokens, four bytes each."""
+        return " ".join(self._words.choices(_WORDS, k=max(1, tokens)))
+
+
 class LiveHost:
     """Streams calls to ``url``, which ends in ``/v1``. With ``priority`` bodies carry one."""
 
@@ -44,7 +55,7 @@ class LiveHost:
         self._record = record
         self._clock = clock
         self._priority = priority
-        self._texts = random.Random(1)  # noqa: S311 - filler
+        self._filler = Filler(1)
         self._tasks: set[asyncio.Task[None]] = set()
         self._rows: dict[Row, asyncio.Task[None]] = {}
         self._sampler = StreamSampler()
@@ -132,7 +143,7 @@ class LiveHost:
         """Once for each piece of text that arrives."""
         body = {
             "model": self._model,
-            "messages": [{"role": "user", "content": self._text(prompt)}],
+            "messages": [{"role": "user", "content": self._filler.text(prompt)}],
             "max_tokens": output,
             "ignore_eos": True,
             "temperature": 0,
@@ -145,10 +156,6 @@ class LiveHost:
             async for line in answer.content:
                 if line.startswith(b"data: {") and _says_something(orjson.loads(line[6:])):
                     yield
-
-    def _text(self, tokens: int) -> str:
-        """About ``tokens`` tokens that no cache of prefixes knows."""
-        return " ".join(self._texts.choices(_WORDS, k=max(1, tokens)))
 
 
 def _says_something(event: dict[str, Any]) -> bool:

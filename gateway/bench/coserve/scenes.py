@@ -15,9 +15,13 @@ NAIVE = "direct and naive"
 POOLS = "two static pools"
 HEADWAY = "Headway"
 PRIORITY = "Headway, priority engine"
+QUICK = "Headway at 32 ms, priority engine"
+GATEWAY = "through the gateway"
 FULL, HALF, BURSTS = "full load", "half load", "bursts"
 
 _FLOOD = 256
+# The dial: less between tokens, and to the first one, for less offline work.
+_QUICK_TARGET = 0.032
 _CAPS = (16, 32)
 
 Results = Mapping[str, Mapping[str, Mapping[str, Spread]]]
@@ -47,6 +51,7 @@ def plays(profile: EngineProfile, *, seconds: float, rate: float, engines: int) 
         *(Arm(f"static cap {cap}", cap=cap) for cap in _CAPS),
         headway,
         replace(headway, name=PRIORITY, policy="priority"),
+        Arm(QUICK, caps=Caps(itl_target=_QUICK_TARGET), policy="priority"),
     )
     half = (alone, offline, *((pools,) if engines > 1 else ()), headway)
     return [
@@ -62,8 +67,8 @@ def checks(results: Results) -> list[Check]:
     found = [
         _at_most("p99 TTFT over an FCFS engine, times alone", full[HEADWAY]["interference"], 1.7),
         _at_least("its harvest", full[HEADWAY]["harvest"], 0.70),
-        _at_most("p99 TTFT over a priority engine", full[PRIORITY]["interference"], 1.35),
-        _at_least("its harvest", full[PRIORITY]["harvest"], 0.72),
+        _at_most("p99 TTFT at 32 ms over a priority engine", full[QUICK]["interference"], 1.35),
+        _at_least("its harvest", full[QUICK]["harvest"], 0.72),
         _at_least(
             "naive p99 TTFT, times Headway's",
             _ratio(full[NAIVE]["ttft_p99"], full[HEADWAY]["ttft_p99"]),

@@ -1,8 +1,9 @@
 """The arms on a server that runs."""
 
 from gateway.bench.coserve.arms import Arm, Scene
+from gateway.bench.coserve.batch_arm import Gateway
 from gateway.bench.coserve.live import Target, live_arms, run_live
-from gateway.bench.coserve.scenes import HEADWAY, NAIVE, PRIORITY
+from gateway.bench.coserve.scenes import GATEWAY, HEADWAY, NAIVE, PRIORITY
 from gateway.bench.workload.trace import Lengths
 from gateway.pacing.shared import Caps
 from gateway.simulator.profile import PROFILES
@@ -35,6 +36,8 @@ async def test_people_are_protected_in_real_time() -> None:
 
 def test_priorities_are_an_arm_of_their_own() -> None:
     """Where the server takes them."""
-    names = [a.name for a in live_arms(flood=1, cap=1, caps=Caps(), priority=True)]
-    assert names[-1] == PRIORITY
-    assert PRIORITY not in [a.name for a in live_arms(flood=1, cap=1, caps=Caps(), priority=False)]
+    for priority, gateway in ((False, None), (True, Gateway("http://x/v1", "m", "k"))):
+        target = Target(("http://x/v1",), "m", "none", priority, gateway)
+        names = [arm.name for arm in live_arms(target, flood=1, cap=1, caps=Caps())]
+        assert (PRIORITY in names) == priority
+        assert (GATEWAY in names) == (gateway is not None)

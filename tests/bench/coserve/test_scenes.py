@@ -10,7 +10,7 @@ from gateway.bench.coserve.scenes import (
     HEADWAY,
     NAIVE,
     POOLS,
-    PRIORITY,
+    QUICK,
     checks,
     plays,
 )
@@ -37,7 +37,7 @@ def test_checks_pass_and_fail_with_the_figures() -> None:
     naive = _spreads(ttft_p99=5000)
     pools = _spreads(ttft_p99=300, offline_tokens=8)
     results = {
-        FULL: {HEADWAY: good, PRIORITY: good, NAIVE: naive, POOLS: pools},
+        FULL: {HEADWAY: good, QUICK: good, NAIVE: naive, POOLS: pools},
         HALF: {HEADWAY: good, POOLS: pools},
         BURSTS: {HEADWAY: good},
     }
@@ -45,7 +45,7 @@ def test_checks_pass_and_fail_with_the_figures() -> None:
     assert len(found) == 9
     assert all(check.ok for check in found)
     bad = _spreads(ttft_p99=1000, interference=3, harvest=0.1, offline_tokens=1)
-    results[FULL] |= {HEADWAY: bad, PRIORITY: bad}
+    results[FULL] |= {HEADWAY: bad, QUICK: bad}
     assert sum(not check.ok for check in checks(results)) == 7
     del results[HALF], results[BURSTS]
     assert len(checks(results)) == 7
