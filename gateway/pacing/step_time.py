@@ -6,6 +6,7 @@ from gateway.core.least_squares import ForgetfulFit
 
 _FORGET = 0.995
 _TRUST = 0.01
+_HICCUP = 3.0
 _SCALE = (1.0, 32.0, 65536.0, 256.0)
 # A data-centre GPU with a small model; a few samples outweigh it.
 _START = (0.01, 0.001, 0.003, 0.012)
@@ -43,10 +44,10 @@ class StepTimeFit:
         self.samples = 0
 
     def learn(self, sample: StepSample) -> None:
-        """Take a sample into account."""
+        """Take a sample into account; of a hiccup on the way, only a part."""
         self.samples += 1
         x = (1.0, sample.rows / _SCALE[1], sample.kv / _SCALE[2], sample.prefill / _SCALE[3])
-        self._fit.learn(x, sample.seconds)
+        self._fit.learn(x, min(sample.seconds, _HICCUP * self._fit.predict(x)))
 
     @property
     def found(self) -> StepTime:

@@ -6,7 +6,7 @@ from html import escape
 
 from gateway.bench.coserve.figures import Spread
 
-_WIDTH, _ROW, _LEFT, _BAR, _GAP = 860, 34, 190, 300, 30
+_WIDTH, _ROW, _LEFT, _BAR, _GAP = 900, 34, 236, 300, 30
 _TOP, _BOTTOM = 64, 34
 _FONT = 'font-family="system-ui, sans-serif"'
 _INK, _FAINT, _WAIT, _WORK = "#1f2328", "#656d76", "#d1603d", "#3b7dd8"
