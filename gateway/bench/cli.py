@@ -11,6 +11,21 @@ app = typer.Typer(help="Measurements.", no_args_is_help=True, add_completion=Fal
 INTERRUPTED = 130
 
 
+Rate = Annotated[float, typer.Option(min=0.01, help="Interactive calls per second.")]
+Seconds = Annotated[float, typer.Option(min=40, help="Engine time of a run.")]
+Slices = Annotated[int, typer.Option(min=1, help="Repeats with other calls.")]
+Trace = Annotated[Path | None, typer.Option(help="Calls from a CSV or JSONL file.")]
+Trials = Annotated[bool, typer.Option(help="Also wrong starts, changes, deadlines.")]
+Targets = Annotated[
+    list[str] | None, typer.Option(help="Running servers instead: addresses ending in /v1.")
+]
+Key = Annotated[str, typer.Option(envvar="HEADWAY_API_KEY", help="Its key.")]
+Flood = Annotated[int, typer.Option(min=1, help="Rows in flight of the naive arm.")]
+Cap = Annotated[int, typer.Option(min=1, help="Rows of the static cap's arm.")]
+Gap = Annotated[float, typer.Option(min=0.001, help="Seconds between tokens.")]
+Way = Annotated[str | None, typer.Option(help="Also by way of a gateway before them: its /v1.")]
+
+
 @app.command()
 def demo() -> None:
     """Run the main job on a server of its own and check every figure; 0 when all hold."""
@@ -58,27 +73,23 @@ def engine(
 def coserve(
     profile: Annotated[str, typer.Option(help="The simulated engine.")] = "a100-8b",
     engines: Annotated[int, typer.Option(min=1, help="So many of them.")] = 2,
-    rate: Annotated[float, typer.Option(min=0.01, help="Interactive calls per second.")] = 5.04,
-    seconds: Annotated[float, typer.Option(min=40, help="Engine time of a run.")] = 300.0,
-    slices: Annotated[int, typer.Option(min=1, help="Repeats with other calls.")] = 3,
-    trace: Annotated[Path | None, typer.Option(help="Calls from a CSV or JSONL file.")] = None,
-    trials: Annotated[bool, typer.Option(help="Also wrong starts, changes, deadlines.")] = True,
+    rate: Rate = 5.04,
+    seconds: Seconds = 300.0,
+    slices: Slices = 3,
+    trace: Trace = None,
+    trials: Trials = True,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Write the arms as an SVG.")] = None,
-    target: Annotated[
-        list[str] | None, typer.Option(help="Running servers instead: addresses ending in /v1.")
-    ] = None,
+    target: Targets = None,
     model: Annotated[str, typer.Option(help="Model name at the target.")] = "",
-    api_key: Annotated[str, typer.Option(envvar="HEADWAY_API_KEY", help="Its key.")] = "none",
+    api_key: Key = "none",
     priority: Annotated[bool, typer.Option(help="The target takes priorities.")] = False,
-    gateway: Annotated[
-        str | None, typer.Option(help="Also by way of a gateway in front of the targets: its /v1.")
-    ] = None,
+    gateway: Way = None,
     gateway_model: Annotated[str, typer.Option(help="Model name there, if another.")] = "",
     gateway_key: Annotated[str, typer.Option(help="Client key there.")] = "none",
-    flood: Annotated[int, typer.Option(min=1, help="Rows in flight of the naive arm.")] = 256,
-    cap: Annotated[int, typer.Option(min=1, help="Rows of the static cap's arm.")] = 32,
-    itl_target: Annotated[float, typer.Option(min=0.001, help="Seconds between tokens.")] = 0.05,
+    flood: Flood = 256,
+    cap: Cap = 32,
+    itl_target: Gap = 0.05,
     max_num_seqs: Annotated[int | None, typer.Option(help="The engine's sequence slots.")] = None,
     max_num_batched_tokens: Annotated[int | None, typer.Option(help="Its step's tokens.")] = None,
 ) -> None:
@@ -89,18 +100,9 @@ def coserve(
     from gateway.pacing.shared import Caps
     from gateway.simulator.profile import profile_named
 
-    wanted = command.Wanted(
-        profile_named(profile).with_flags(max_num_seqs, max_num_batched_tokens),
-        engines,
-        rate,
-        seconds,
-        slices,
-        trace,
-        as_json,
-        plot,
-        trials,
-        itl_target,
-    )
+    engine = profile_named(profile).with_flags(max_num_seqs, max_num_batched_tokens)
+    load = engines, rate, seconds, slices, trace
+    wanted = command.Wanted(engine, *load, as_json, plot, trials, itl_target)
     if not target:
         command.run_simulated(Console(), wanted)
         return
