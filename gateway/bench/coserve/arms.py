@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from gateway.bench.coserve.figures import Figures, Span
 from gateway.bench.coserve.host import EngineHost
@@ -53,6 +53,7 @@ class Scene:
 
     ``traces`` are the calls of each slice, if they are not drawn; ``changes`` happen to the engines
     under way; offline work begins after ``lead`` seconds, calls of the last ``tail`` do not count.
+    ``absent`` engines are not up until a change says so.
     """
 
     profile: EngineProfile
@@ -65,7 +66,8 @@ class Scene:
     lead: float = LEAD_SECONDS
     tail: float = TAIL_SECONDS
     traces: tuple[tuple[TracedCall, ...], ...] = ()
-    changes: tuple[Change, ...] = field(default=())
+    changes: tuple[Change, ...] = ()
+    absent: int = 0
 
     @property
     def span(self) -> Span:
@@ -83,6 +85,8 @@ def run_arm(arm: Arm, scene: Scene, seed: int, rows: Backlog | None = None) -> R
     """One arm on one slice, in virtual time."""
     record, clock = Record(), VirtualClock()
     hosts = [EngineHost(Engine(scene.profile, arm.policy), record) for _ in range(scene.engines)]
+    for host in hosts[: scene.absent]:
+        host.up = False
     half = max(1, scene.engines // 2)
     serving, feeding = (hosts[:half], hosts[half:]) if arm.apart else (hosts, hosts)
     shared = rows or Backlog(backlog(scene.offline, seed))

@@ -18,12 +18,16 @@ _SAMPLE_SECONDS = 0.5
 
 
 class EngineHost:
-    """Runs steps of ``engine``; ``due`` is when the one under way ends, infinite without one."""
+    """Runs steps of ``engine``; ``due`` is when the one under way ends, infinite without one.
+
+    One that is not ``up`` gets nothing.
+    """
 
     def __init__(self, engine: Engine, record: Record) -> None:
         self.engine = engine
         self.load = EngineLoad()
         self.lane: OfflineLane | None = None
+        self.up = True
         self.due = math.inf
         self._record = record
         self._step: Step | None = None
@@ -50,6 +54,11 @@ class EngineHost:
     def stop(self, row: Row) -> None:
         """An offline row is taken back."""
         self.engine.cancel(self._sequences.pop(row))
+
+    def feed(self) -> None:
+        """Let the lane start what may start."""
+        if self.lane is not None:
+            self.lane.start_ready()
 
     def restart(self) -> None:
         """The engine loses all it has: calls fail, rows are sent again by their lane."""

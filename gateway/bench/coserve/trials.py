@@ -3,15 +3,19 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from gateway.bench.checks import Check
 from gateway.bench.coserve.arms import LEAD_SECONDS, Arm, Scene, run_arm
 from gateway.bench.coserve.host import EngineHost
 from gateway.bench.coserve.record import Record
 from gateway.bench.coserve.rows import Backlog, OfflineJob
-from gateway.bench.coserve.virtual import Change
+from gateway.bench.coserve.virtual import Change, Happening
 from gateway.bench.workload.trace import backlog
 from gateway.pacing.shared import Caps
+
+if TYPE_CHECKING:
+    from gateway.simulator.profile import EngineProfile
 
 _FIXED = (8, 12, 16, 24, 32, 48, 64)
 _STARTS = (4, 256)
@@ -47,6 +51,11 @@ def _restart(hosts: Sequence[EngineHost]) -> None:
     hosts[0].restart()
 
 
+def _arrive(hosts: Sequence[EngineHost]) -> None:
+    for host in hosts:
+        host.up = True
+
+
 def wrong_starts(scene: Scene) -> list[Check]:
     """From a cap far off: after a minute as good as the best fixed cap, and steady."""
     begin = LEAD_SECONDS + _SETTLE_SECONDS
@@ -73,20 +82,20 @@ def wrong_starts(scene: Scene) -> list[Check]:
 def changes(scene: Scene) -> list[Check]:
     """Engines change under way: a minute later all is as if they had always been so."""
     small = scene.profile.kv_tokens // 2
-    cases = (
-        ("half the speed", _Slower(2.0), replace(scene, profile=scene.profile.faster(0.5))),
-        (
-            "half the cache",
-            _Smaller(small),
-            replace(scene, profile=replace(scene.profile, kv_tokens=small)),
-        ),
-        ("a restart of one engine", _restart, scene),
-    )
+    cases: list[tuple[str, Happening, int, EngineProfile]] = [
+        ("half the speed", _Slower(2.0), 0, scene.profile.faster(0.5)),
+        ("half the cache", _Smaller(small), 0, replace(scene.profile, kv_tokens=small)),
+        ("a restart of one engine", _restart, 0, scene.profile),
+    ]
+    if scene.engines > 1:
+        cases.append(("an engine was added", _arrive, 1, scene.profile))
     checks = []
     begin = _CHANGE_AT + _SETTLE_SECONDS
-    for name, apply, same in cases:
-        found = run_arm(_HEADWAY, replace(scene, changes=(Change(_CHANGE_AT, apply),)), 1)
-        wanted = _rate(run_arm(_HEADWAY, same, 1), begin, scene.seconds)
+    for name, apply, absent, profile in cases:
+        changed = replace(scene, changes=(Change(_CHANGE_AT, apply),), absent=absent)
+        found = run_arm(_HEADWAY, changed, 1)
+        always = run_arm(_HEADWAY, replace(scene, profile=profile), 1)
+        wanted = _rate(always, begin, scene.seconds)
         share = _rate(found, begin, scene.seconds) / wanted
         checks.append(
             Check(

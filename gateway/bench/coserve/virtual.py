@@ -11,6 +11,8 @@ from gateway.bench.workload.trace import TracedCall
 
 _LOOK_SECONDS = 1.0
 
+Happening = Callable[[Sequence[EngineHost]], None]
+
 
 class VirtualClock:
     """The time of a run."""
@@ -36,7 +38,7 @@ class Change:
     """Something that happens to the engines ``at`` a moment."""
 
     at: float
-    apply: Callable[[Sequence[EngineHost]], None]
+    apply: Happening
 
 
 class VirtualRun:
@@ -87,7 +89,8 @@ class VirtualRun:
         self._record.taken_back = sum(lane.taken_back for lane in lanes)
 
     def _arrive(self, call: TracedCall, now: float) -> None:
-        host = min(self._serving, key=lambda h: (h.load.calls, h.engine.running))
+        able = [host for host in self._serving if host.up]
+        host = min(able, key=lambda h: (h.load.calls, h.engine.running))
         record = CallRecord(call.at, call.prompt, call.output)
         self._record.calls.append(record)
         host.take_call(record, now)
@@ -105,8 +108,8 @@ class VirtualRun:
             stepped = host.due <= now
             if stepped and host.finish_step(now):
                 self._teller.change()
-            if offline and host.lane is not None and (told or stepped or not self._record.rows):
-                host.lane.start_ready()
+            if offline and host.up and (told or stepped or not self._record.rows):
+                host.feed()
             host.begin_step(now)
         if now - self._looked >= _LOOK_SECONDS:
             self._look(now)

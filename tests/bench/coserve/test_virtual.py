@@ -1,8 +1,11 @@
 """Minutes in a second."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from gateway.bench.coserve.arms import Arm, Scene, run_arm
+from gateway.bench.coserve.host import EngineHost
 from gateway.bench.coserve.virtual import Change, VirtualClock
 from gateway.bench.workload.trace import TracedCall
 from gateway.simulator.profile import PROFILES
@@ -45,3 +48,17 @@ def test_the_clock_is_the_run_s_own() -> None:
     clock = VirtualClock()
     clock.time = 3.0
     assert clock.now() == clock.monotonic() == 3.0
+
+
+def test_an_engine_that_is_not_up_gets_nothing() -> None:
+    """Neither calls nor rows, until it is."""
+    met: list[int] = []
+
+    def look(hosts: Sequence[EngineHost]) -> None:
+        met.append(hosts[0].engine.running)
+        hosts[0].up = True
+
+    scene = Scene(SCENE.profile, seconds=80, absent=1, changes=(Change(50, look), Change(79, look)))
+    run_arm(Arm("cap", cap=8), scene, 1)
+    assert met[0] == 0
+    assert met[1] >= 8
