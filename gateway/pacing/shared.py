@@ -14,9 +14,11 @@ from typing import Final, NamedTuple
 from gateway.core.clock import Clock
 from gateway.pacing.room import EngineRoom
 
-_CUT: Final = 0.85
+_AIM: Final = 0.95
 _SPARE: Final = 0.9
-_GROWTH: Final = 0.1
+_GROWTH: Final = 1.1
+_DEEPEST_CUT: Final = 0.5
+_GAP_MEMORY: Final = 0.3
 _FLIGHT_MEMORY: Final = 0.2
 _FIRST_FLIGHT: Final = 2.0
 _MISSES: Final = 2
@@ -54,10 +56,11 @@ class SharedEngine:
     """The pacer of a target that serves both lanes.
 
     ``waiting`` says who is at the target now; None, that nothing is known: then somebody is assumed
-    to be. The cap on rows in flight doubles until the first miss, then grows by a tenth a flight
-    while it is used up and the gaps leave room. Two means of gaps above the target in a row take
-    15 % off it; then one flight passes, since rows in flight cannot be taken back. ``room`` is what
-    the engine itself has room for.
+    to be. The cap on rows in flight doubles until the first miss, then grows by a tenth a flight at
+    most while it is used up and the gaps leave room. Two means of gaps above the target in a row
+    cut the rows that run by as much as the gaps are too long, by half at most; then one flight
+    passes, since rows in flight cannot be taken back. ``room`` is what the engine itself has room
+    for.
 
     While ``late`` says that a deadline will be missed, offline work yields less: rows do not wait
     for others' first tokens, one more may be without its own, and the cap does not fall below its
@@ -79,7 +82,9 @@ class SharedEngine:
         self._flight = _FIRST_FLIGHT
         self._settled_at = clock.monotonic()
         self._started_at = self._settled_at
+        self._running = 0
         self._misses = 0
+        self._gap = 0.0
         self._found = False
         self._used_up = False
         self.room = EngineRoom()
@@ -90,6 +95,7 @@ class SharedEngine:
 
     def places(self, running: int, prefilling: int, tokens: int = 0) -> int:
         """How many more rows may start; ``tokens`` is the size of the prompts of ``prefilling``."""
+        self._running = running
         free = self.window() - running
         if free <= 0:
             self._used_up = True
@@ -129,13 +135,20 @@ class SharedEngine:
         """A fresh mean of the gaps between tokens of interactive calls here."""
         now = self._clock.monotonic()
         self._misses = self._misses + 1 if seconds > self._caps.itl_target else 0
+        self._gap += _GAP_MEMORY * (seconds - self._gap) if self._gap else seconds
         if now < self._settled_at:
             return
         if self._misses >= _MISSES:
             self._found = True
-            self._set(self._rows * _CUT, now)
-        elif self._used_up and seconds < _SPARE * self._caps.itl_target:
-            self._set(self._rows * (1 + _GROWTH) + 1 if self._found else self._rows * 2, now)
+            rows = min(self._rows, max(self._running, 1))
+            self._set(rows * max(_DEEPEST_CUT, self._share()), now)
+        elif self._used_up and self._gap < _SPARE * self._caps.itl_target:
+            grown = self._rows * min(_GROWTH, self._share()) + 1
+            self._set(grown if self._found else self._rows * 2, now)
+
+    def _share(self) -> float:
+        """How many times the rows of now would bring the gaps to just under the target."""
+        return _AIM * self._caps.itl_target / self._gap
 
     def _pressed(self) -> bool:
         """Late work does not wait, and calls that never stop coming do not stop any for good."""

@@ -104,12 +104,13 @@ def test_one_bad_mean_changes_nothing() -> None:
     """Noise is not a reason; two in a row are."""
     engine = _Engine(Caps(start=32))
     engine.clock.advance(5)
+    engine.pacer.places(32, 0)
     engine.pacer.gap(0.2)
     engine.pacer.gap(0.04)
     engine.pacer.gap(0.2)
     assert engine.pacer.window() == 32
     engine.pacer.gap(0.2)
-    assert engine.pacer.window() == 27
+    assert engine.pacer.window() == 16
 
 
 def test_one_decrease_a_flight() -> None:
@@ -118,10 +119,21 @@ def test_one_decrease_a_flight() -> None:
     for _ in range(50):
         engine.pacer.ended(10.0)
     engine.clock.advance(20)
+    engine.pacer.places(100, 0)
     for _ in range(9):
         engine.clock.advance(1)
         engine.pacer.gap(0.2)
-    assert engine.pacer.window() == 85
+    assert engine.pacer.window() == 50
+
+
+def test_the_cut_is_from_the_rows_that_run() -> None:
+    """A cap that was never reached is no place to start from; a small excess is a small cut."""
+    engine = _Engine(Caps(start=256))
+    engine.clock.advance(5)
+    engine.pacer.places(60, 0)
+    engine.pacer.gap(0.052)
+    engine.pacer.gap(0.052)
+    assert engine.pacer.window() == 54
 
 
 def test_floor_and_ceiling_hold() -> None:
