@@ -20,6 +20,7 @@ from pathlib import Path
 from gateway.core.settings import Settings
 from gateway.core.usage import Usage
 from gateway.core.work import Lease, LeasedRun, PartRef, RowOutcome, RunOutcomes, SegmentSpec
+from gateway.jobs.enqueues import Enqueues
 from gateway.store.client import StoreClient, connect
 from gateway.store.embedded import EmbeddedServer
 from gateway.store.queue import QueueClient
@@ -42,6 +43,7 @@ class Bench:
     def __init__(self, client: StoreClient) -> None:
         self.client = client
         self.queue = QueueClient(client)
+        self.enqueues = Enqueues(self.queue)
         self.yardstick = 1.0
 
     async def info(self, section: str) -> dict[str, float]:
@@ -82,12 +84,13 @@ def spec(number: int, rows: int, tenants: int) -> SegmentSpec:
 
 
 async def fill(bench: Bench, rows: int, each: int, tenants: int = 10) -> int:
-    """Enqueue ``rows`` rows in segments of ``each``."""
+    """Enqueue ``rows`` rows in segments of ``each``; those of one row as jobs are."""
     numbers = iter(range(rows // each))
+    send = bench.enqueues.send if each == 1 else bench.queue.enqueue
 
     async def some() -> None:
         for number in numbers:
-            await bench.queue.enqueue(SHARD, spec(number, each, tenants))
+            await send(SHARD, spec(number, each, tenants))
 
     await asyncio.gather(*(some() for _ in range(AT_ONCE)))
     return rows

@@ -9,6 +9,7 @@ from gateway.batches.losses import Loss, Losses
 from gateway.batches.recovered import restore
 from gateway.core.clock import Clock
 from gateway.core.work import SegmentStatus
+from gateway.jobs.enqueues import Enqueues
 from gateway.jobs.segment import enqueue, spec_of
 from gateway.store.controls import Controls
 from gateway.store.job_files import folder_ended_at
@@ -38,6 +39,7 @@ class JobKeeper:
     ) -> None:
         self._jobs = jobs
         self._queue = queue
+        self._enqueues = Enqueues(queue)
         self._controls = controls
         self._clock = clock
         self._done: set[str] = set()
@@ -118,7 +120,7 @@ class JobKeeper:
             hour, outcome = result
             await restore(self._queue, spec_of(facts, self._clock), {hour: [outcome]})
         elif lost:
-            await enqueue(self._queue, facts, self._clock)
+            await enqueue(self._enqueues, facts, self._clock)
         return lost
 
     async def _record(self, job_id: str, found: FoundJob) -> JobRecord | None:

@@ -7,11 +7,11 @@ import orjson
 from gateway.batches.ordering import estimated_tokens
 from gateway.core.clock import Clock
 from gateway.core.work import Quota, SegmentSpec
+from gateway.jobs.enqueues import Enqueues
 from gateway.schemas.job import JobCreate
 from gateway.store.job_files import job_blob
 from gateway.store.job_record import JobFacts
 from gateway.store.keys import shard_of
-from gateway.store.queue import QueueClient
 
 
 def input_line(job_id: str, wanted: JobCreate) -> bytes:
@@ -32,13 +32,13 @@ def tokens_of(wanted: JobCreate) -> int:
 
 
 async def enqueue(
-    queue: QueueClient, facts: JobFacts, clock: Clock, quota: Quota | None = None
+    enqueues: Enqueues, facts: JobFacts, clock: Clock, quota: Quota | None = None
 ) -> None:
     """Add the job to the queue; adding it again changes nothing.
 
     Raises RateLimited when the tenant would have more than ``quota`` queued.
     """
-    await queue.enqueue(shard_of(facts.model), spec_of(facts, clock), quota)
+    await enqueues.send(shard_of(facts.model), spec_of(facts, clock), quota)
 
 
 def spec_of(facts: JobFacts, clock: Clock) -> SegmentSpec:

@@ -16,6 +16,7 @@ from gateway.core.errors import (
 from gateway.core.ids import new_ordered_id
 from gateway.core.lanes import Lane
 from gateway.core.work import Quota
+from gateway.jobs.enqueues import Enqueues
 from gateway.jobs.finish import CANCELLED
 from gateway.jobs.results import Result, result_of
 from gateway.jobs.segment import enqueue, input_line, tokens_of
@@ -48,6 +49,7 @@ class JobService:
     ) -> None:
         self._jobs = jobs
         self._queue = queue
+        self._enqueues = Enqueues(queue)
         self._router = router
         self._quota = quota
         self._clock = clock
@@ -156,7 +158,7 @@ class JobService:
         )
         record = await self._jobs.create(facts, input_line(job_id, wanted))
         try:
-            await enqueue(self._queue, facts, self._clock, self._quota(facts.tenant))
+            await enqueue(self._enqueues, facts, self._clock, self._quota(facts.tenant))
         except (RateLimited, StoreFull):
             await self._jobs.remove(record)
             raise
@@ -170,7 +172,7 @@ class JobService:
         stopped = await self._queue.cancel(shard, facts.segment, CANCEL_GRACE_MS)
         if stopped is None:
             await self._jobs.put_back(facts.id)
-            await enqueue(self._queue, facts, self._clock)
+            await enqueue(self._enqueues, facts, self._clock)
             await self._queue.cancel(shard, facts.segment, CANCEL_GRACE_MS)
 
     async def _live(self, record: JobRecord) -> JobRecord:

@@ -14,11 +14,14 @@ from gateway.store.rebuild import QueueRebuild, spec_arguments
 from gateway.store.settle import QueueSettlement, RetryRule
 from gateway.store.views import QueueViews
 
-__all__ = ["QueueClient", "RetryRule"]
+__all__ = ["MOST_ENQUEUED", "QueueClient", "RetryRule"]
+
+MOST_ENQUEUED = 64
 
 _RUN_VALUES = 11
 _NEW_SHARD = -1
 _OVER_ROWS = -2
+_BROKEN = -4
 _RETRY_AFTER = 60.0
 _TURNS = Turns()
 # Shorter than the client's time limit for any command.
@@ -41,25 +44,39 @@ class QueueClient(QueueSettlement, QueueRebuild, QueueControl, QueueOutlook, Que
         A shard is listed before its first segment. A server that lost everything refuses until
         that was done again. Raises RateLimited when the tenant would have more than ``quota``.
         """
-        quota = quota or Quota()
-        added = await self._enqueue(shard, spec, quota) if shard in self._listed else [_NEW_SHARD]
+        [added] = await self.enqueue_all(shard, [(spec, quota or Quota())])
+        if isinstance(added, Exception):
+            raise added
+        return added
+
+    async def enqueue_all(
+        self, shard: str, wanted: Sequence[tuple[SegmentSpec, Quota]]
+    ) -> list[bool | RateLimited | ValueError]:
+        """As ``enqueue``, for at most 64 segments in one step; each has an outcome of its own.
+
+        ValueError stands for a segment whose tenant's keys are broken.
+        """
+        added = await self._enqueue(shard, wanted) if shard in self._listed else [_NEW_SHARD]
         if added[0] == _NEW_SHARD:
             self._listed.discard(shard)
             await self._redis.execute_command("SADD", SHARDS, shard)
-            added = await self._enqueue(shard, spec, quota)
+            added = await self._enqueue(shard, wanted)
             self._listed.add(shard)
-        if added[0] < 0:
-            raise _over(quota, spec, *added)
-        return bool(added[0])
+        answers = zip(*[iter(added)] * 2, strict=True)
+        return [_added(*item, *answer) for item, answer in zip(wanted, answers, strict=True)]
 
     async def start(self, shard: str, segment: str) -> bool:
         """Let a held segment run; one that runs is left alone. False when there is none."""
         return bool(await self._run("start", shard, segment))
 
-    async def _enqueue(self, shard: str, spec: SegmentSpec, quota: Quota) -> Sequence[int]:
-        listed = int(shard in self._listed)
-        rules = (listed, spec.delay_ms, quota.rows, quota.tokens, int(spec.held))
-        answer: Sequence[int] = await self._run("enqueue", shard, *spec_arguments(spec), *rules)
+    async def _enqueue(
+        self, shard: str, wanted: Sequence[tuple[SegmentSpec, Quota]]
+    ) -> Sequence[int]:
+        values: list[str | int | bytes] = [int(shard in self._listed)]
+        for spec, quota in wanted:
+            values += spec_arguments(spec)
+            values += (spec.delay_ms, quota.rows, quota.tokens, int(spec.held))
+        answer: Sequence[int] = await self._run("enqueue", shard, *values)
         return answer
 
     async def lease(
@@ -100,6 +117,14 @@ class QueueClient(QueueSettlement, QueueRebuild, QueueControl, QueueOutlook, Que
         keys = [shard_key(shard, "wake") for shard in shards]
         seconds = min(timeout_s, _LONGEST_WAIT)
         await self._redis.execute_command("BLPOP", *keys, f"{seconds:.3f}")
+
+
+def _added(
+    spec: SegmentSpec, quota: Quota, code: int, queued: int
+) -> bool | RateLimited | ValueError:
+    if code == _BROKEN:
+        return ValueError(f"The keys of {spec.tenant} are broken")
+    return bool(code) if code >= 0 else _over(quota, spec, code, queued)
 
 
 def _over(quota: Quota, spec: SegmentSpec, refused: int, queued: int) -> RateLimited:

@@ -35,6 +35,18 @@ _USAGE_SUM_OF_ALL = """\
 
 MUTANTS = (
     Mutant(
+        "a segment that is there twice in a step is counted twice",
+        "enqueue",
+        "if new[seg] or there > 1 and",
+        "if there > 1 and",
+    ),
+    Mutant(
+        "of a tenant's segments in a step only the last is added",
+        "enqueue",
+        "a.places[#a.places + 1] = at",
+        "a.places = { at }",
+    ),
+    Mutant(
         "duplicates lower what a lease has left",
         "commit",
         "leases[lease] = (leases[lease] or 0) + gone",

@@ -19,9 +19,9 @@ from tests.support.upstream import ScriptedUpstream
 _DIES_BEFORE_ENQUEUE = """
 import os, signal
 from gateway.store.queue import QueueClient
-async def enqueue(*given):
+async def enqueue_all(*given):
     os.kill(os.getpid(), signal.SIGKILL)
-QueueClient.enqueue = enqueue
+QueueClient.enqueue_all = enqueue_all
 from gateway.cli.main import main
 main()
 """

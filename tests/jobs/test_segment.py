@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from gateway.jobs.enqueues import Enqueues
 from gateway.jobs.segment import enqueue, input_line, tokens_of
 from gateway.schemas.job import deferred_call
 from gateway.schemas.requests import build
@@ -25,7 +26,7 @@ async def test_enqueued_once(plane: BatchPlane) -> None:
     now = int(plane.clock.now() * 1000)
     job = replace(facts(), created_ms=now, window_ms=60_000, delay_ms=0)
     for _ in range(2):
-        await enqueue(plane.queue, job, plane.clock)
+        await enqueue(Enqueues(plane.queue), job, plane.clock)
     lease = await plane.queue.lease(shard_of("m"), "w", 9, 10**9, 60_000)
     assert lease is not None
     [run] = lease.runs
@@ -41,10 +42,10 @@ async def test_time_that_has_passed_is_not_given_again(plane: BatchPlane) -> Non
     """A job put back late has what is left of its window and of its delay."""
     now = int(plane.clock.now() * 1000)
     old = replace(facts(), created_ms=now - 50_000, window_ms=60_000, delay_ms=40_000)
-    await enqueue(plane.queue, old, plane.clock)
+    await enqueue(Enqueues(plane.queue), old, plane.clock)
     lease = await plane.queue.lease(shard_of("m"), "w", 9, 10**9, 60_000)
     assert lease is not None
     assert 0 < lease.runs[0].deadline_ms - now <= 11_000
     young = replace(facts(), created_ms=now, window_ms=60_000, delay_ms=40_000)
-    await enqueue(plane.queue, young, plane.clock)
+    await enqueue(Enqueues(plane.queue), young, plane.clock)
     assert await plane.queue.lease(shard_of("m"), "w", 9, 10**9, 60_000) is None

@@ -39,7 +39,7 @@ async def test_a_queue_that_goes_away_in_the_middle(
     async def away(*args: object) -> None:
         raise StoreUnavailable("The queue does not answer.")
 
-    parts: tuple[tuple[object, str], ...] = (plane.queue, "enqueue"), (JobCommands, "add")
+    parts: tuple[tuple[object, str], ...] = (plane.queue, "enqueue_all"), (JobCommands, "add")
     for part, name in parts:
         with monkeypatch.context() as patch:
             patch.setattr(part, name, away)
@@ -59,7 +59,7 @@ async def test_a_queue_without_room_has_no_job(
     async def full(*args: object) -> None:
         raise StoreFull("The queue's memory is full.")
 
-    parts: tuple[tuple[object, str], ...] = (plane.queue, "enqueue"), (JobCommands, "add")
+    parts: tuple[tuple[object, str], ...] = (plane.queue, "enqueue_all"), (JobCommands, "add")
     for part, name in parts:
         with monkeypatch.context() as patch:
             patch.setattr(part, name, full)

@@ -84,6 +84,30 @@ class QueueMachine(RuleBasedStateMachine):
         model = ModelSegment(tenant, weight, sizes, start == "delayed", start == "held")
         self.model.segments[name] = model
 
+    @rule(
+        sizes=st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 300)), max_size=8),
+        limit=st.sampled_from([Quota(), Quota(rows=50), Quota(tokens=5000)]),
+        again=st.booleans(),
+    )
+    def enqueue_jobs(self, sizes: list[tuple[str, int]], limit: Quota, again: bool) -> None:
+        """Several in one step, as jobs come; perhaps one of them twice, perhaps one that is old."""
+        wanted, expected = [], []
+        for tenant, size in sizes:
+            name = f"s{self.names}.0"
+            self.names += 1
+            rows, tokens = self.model.queued(tenant)
+            over = 0 < limit.rows < rows + 1 or 0 < limit.tokens < tokens + size
+            wanted.append((segment(name, 1, tenant=tenant, tokens=size), limit))
+            expected.append(RateLimited if over else True)
+            if not over:
+                self.model.segments[name] = ModelSegment(tenant, 1, [size], False, False)
+        known = [name for name in self.model.segments if again]
+        wanted += [(segment(name, 1), limit) for name in known[:1] + known[-1:]]
+        expected += [False] * (len(wanted) - len(expected))
+        if wanted:
+            answers = self.do(self.queue.enqueue_all(SHARD, wanted))
+            assert [a if isinstance(a, bool) else type(a) for a in answers] == expected
+
     @precondition(lambda self: self.model.segments)
     @rule(data=st.data())
     def start(self, data: st.DataObject) -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable
 from random import Random
 
-from gateway.core.work import Lease, RowFailure, RowOutcome, TryKind
+from gateway.core.work import Lease, Quota, RowFailure, RowOutcome, TryKind
 from gateway.store.client import StoreClient
 from gateway.store.queue import QueueClient, RetryRule
 from tests.support.repeating import RepeatingQueue
@@ -46,9 +46,11 @@ class Swarm:
 
     async def run(self) -> list[str]:
         """Violations of what must hold; empty when the scripts are sound."""
-        for name, rows in _SIZES.items():
-            tenant = "t" if name < "c" else "u"
-            await self._queue.enqueue(SHARD, segment(name, rows, tenant=tenant))
+        new = [
+            (segment(name, rows, tenant="t" if name < "c" else "u"), Quota())
+            for name, rows in _SIZES.items()
+        ]
+        await self._queue.enqueue_all(SHARD, [*new, *new])
         async with asyncio.TaskGroup() as tasks:
             for _ in range(self._workers):
                 tasks.create_task(self._work())

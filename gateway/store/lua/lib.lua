@@ -15,8 +15,8 @@
 --   later          zset    segment -> due ms; segments whose only work is not due yet
 --   s:<segment>    hash    the record: job, tenant, model, endpoint, weight, n, cur, ok, bad,
 --                          leased, status, closing, deadline, prio, nb: ms before which nothing is
---                          leased, paused, held: not started yet, in, ix, grace, fence, tokens: sum of estimates, open: of
---                          rows not done, prompt, completion, cached, reasoning; "<hour>": what the meter
+--                          leased, paused, held: not started yet, in, ix, grace, fence, open: sum of
+--                          estimates of rows not done, prompt, completion, cached, reasoning; "<hour>": what the meter
 --                          got for it in that hour
 --   k:<segment>    string  4-byte little-endian token estimate per row
 --   d:<segment>    bitmap  rows that are done
@@ -45,8 +45,9 @@ local function now_ms()
   return t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
-local function wake()
-  if call('LLEN', P .. 'wake') < 64 then call('LPUSH', P .. 'wake', 1) end
+local function wake(times)
+  local waiting = call('LLEN', P .. 'wake')
+  for _ = waiting + 1, math.min(64, waiting + (times or 1)) do call('LPUSH', P .. 'wake', 1) end
 end
 
 local function num(value)
@@ -155,18 +156,12 @@ local function settle_tenant(tenant, vt, rows, tokens)
   call('HSET', P .. 'tn:' .. tenant, unpack(left))
 end
 
--- Add the segment that ARGV[1..12] describe. The rows below `cur` are the caller's business; `had`
--- are rows and tokens of its tenant. The fields that every commit reads come first.
-local function add_segment(cur, now, had)
-  local seg, tenant = ARGV[1], ARGV[3]
-  local n, deadline = #ARGV[12] / 4, now + tonumber(ARGV[7])
-  call('HSET', P .. 's:' .. seg, 'status', 'queued', 'tenant', tenant, 'model', ARGV[4], 'n', n, 'weight', ARGV[6],
-    'cur', cur, 'open', ARGV[11], 'job', ARGV[2], 'endpoint', ARGV[5], 'deadline', deadline, 'prio', ARGV[8],
-    'in', ARGV[9], 'ix', ARGV[10], 'tokens', ARGV[11])
-  call('SET', P .. 'k:' .. seg, ARGV[12])
-  if not had[1] then call('SADD', P .. 'tenants', tenant) end
-  call('HSET', P .. 'tn:' .. tenant, 'weight', ARGV[6], 'rows', num(had[1]) + n, 'tokens', num(had[2]) + ARGV[11])
-  call('ZADD', P .. 'edf', deadline, seg)
+-- Write the record of the segment that ARGV[at + 1 .. at + 12] describe; its k: and the rows below
+-- `cur` are the caller's business. The fields that every commit reads come first.
+local function write_segment(at, cur, deadline)
+  call('HSET', P .. 's:' .. ARGV[at + 1], 'status', 'queued', 'tenant', ARGV[at + 3], 'model', ARGV[at + 4],
+    'n', #ARGV[at + 12] / 4, 'weight', ARGV[at + 6], 'cur', cur, 'open', ARGV[at + 11], 'job', ARGV[at + 2], 'endpoint', ARGV[at + 5],
+    'deadline', deadline, 'prio', ARGV[at + 8], 'in', ARGV[at + 9], 'ix', ARGV[at + 10])
 end
 
 local FIGURES = { 'requests', 'failed', 'prompt', 'completion', 'cached', 'reasoning' }

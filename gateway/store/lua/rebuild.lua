@@ -1,5 +1,5 @@
 -- Add a segment that was lost with what its part files hold: those rows are done and metered.
--- ARGV: 12 values of add_segment, cursor, rows below it that are not done (u32 each), done bits,
+-- ARGV: 12 values of write_segment, cursor, rows below it that are not done (u32 each), done bits,
 --       good bits, refs (16 bytes each), ok, bad, prompt, completion, cached, reasoning,
 --       sum of the token estimates of done rows, "1" when it is held until it is started,
 --       then per hour: hour, requests, failed, prompt, completion, cached, reasoning
@@ -11,7 +11,12 @@ if call('EXISTS', key) == 1 then return 0 end
 call('HSETNX', KEYS[1], 'v', 1)
 local now = now_ms()
 local cur = tonumber(ARGV[13])
-add_segment(cur, now, call('HMGET', P .. 'tn:' .. tenant, 'rows', 'tokens'))
+local deadline, had = now + tonumber(ARGV[7]), call('HMGET', P .. 'tn:' .. tenant, 'rows', 'tokens')
+write_segment(0, cur, deadline)
+call('SET', P .. 'k:' .. seg, ARGV[12])
+call('SADD', P .. 'tenants', tenant)
+call('HSET', P .. 'tn:' .. tenant, 'weight', ARGV[6], 'rows', num(had[1]) + #ARGV[12] / 4, 'tokens', num(had[2]) + ARGV[11])
+call('ZADD', P .. 'edf', deadline, seg)
 local ok, bad = tonumber(ARGV[18]), tonumber(ARGV[19])
 call('HSET', key, 'ok', ok, 'bad', bad, 'prompt', ARGV[20], 'completion', ARGV[21], 'cached', ARGV[22],
   'reasoning', ARGV[23], 'fence', now)
