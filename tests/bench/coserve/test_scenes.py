@@ -5,6 +5,7 @@ from dataclasses import fields
 from gateway.bench.coserve.figures import Figures, Spread
 from gateway.bench.coserve.scenes import (
     BURSTS,
+    CALM,
     FULL,
     HALF,
     HEADWAY,
@@ -37,15 +38,15 @@ def test_checks_pass_and_fail_with_the_figures() -> None:
     naive = _spreads(ttft_p99=5000)
     pools = _spreads(ttft_p99=300, offline_tokens=8)
     results = {
-        FULL: {HEADWAY: good, QUICK: good, NAIVE: naive, POOLS: pools},
+        FULL: {HEADWAY: good, CALM: good, QUICK: good, NAIVE: naive, POOLS: pools},
         HALF: {HEADWAY: good, POOLS: pools},
         BURSTS: {HEADWAY: good},
     }
     found = checks(results)
-    assert len(found) == 9
+    assert len(found) == 11
     assert all(check.ok for check in found)
     bad = _spreads(ttft_p99=1000, interference=3, harvest=0.1, offline_tokens=1)
-    results[FULL] |= {HEADWAY: bad, QUICK: bad}
-    assert sum(not check.ok for check in checks(results)) == 7
+    results[FULL] |= {HEADWAY: bad, CALM: bad, QUICK: bad}
+    assert sum(not check.ok for check in checks(results)) == 9
     del results[HALF], results[BURSTS]
-    assert len(checks(results)) == 7
+    assert len(checks(results)) == 9
