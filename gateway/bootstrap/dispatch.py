@@ -5,6 +5,8 @@ import logging
 import os
 import signal
 import socket
+from collections.abc import Mapping
+from functools import partial
 
 import uvloop
 
@@ -26,9 +28,11 @@ from gateway.bootstrap.store_url import store_url
 from gateway.core.clock import Clock, SystemClock
 from gateway.core.ids import new_id
 from gateway.core.settings import Settings
+from gateway.core.targets import EngineLoad
 from gateway.dispatch.carriage import Means
 from gateway.dispatch.held import Holdings
 from gateway.dispatch.hurry import Hurry
+from gateway.dispatch.lane import TargetLane
 from gateway.dispatch.load import InteractiveLoad, LoadListener
 from gateway.dispatch.loop import Dispatcher, LeaseLimits
 from gateway.dispatch.pool import Pool
@@ -49,6 +53,7 @@ from gateway.policy.model import Policy
 from gateway.providers.registry import Registry
 from gateway.providers.webhooks import WebhookSender
 from gateway.routing.offline import RowCaller
+from gateway.routing.rounds import Rounds
 from gateway.routing.router import Router
 from gateway.store.batches import BatchStore
 from gateway.store.blobs import LocalBlobs
@@ -131,9 +136,10 @@ class _Process:
             lambda api, rules: Means(api, rules, Carries(blobs), runner, settler, holdings, clock),
         )
         load, hurry = InteractiveLoad(clock), Hurry()
+        lanes = Lanes(settings, load, hurry, clock).of(policy)
         pools = target_pools(
             policy,
-            Lanes(settings, load, hurry, clock).of(policy),
+            lanes,
             self._carriers,
             lambda lanes: Pool(lanes, runner, settler, holdings, settings.retry_base_seconds),
         )
@@ -144,7 +150,9 @@ class _Process:
         reaper = Reaper(queue, source, settler, retry, settings.reap_interval_seconds)
         listener = LoadListener(LoadChannel(redis), load)
         forecaster = Forecaster(queue, clock, hurry.note)
-        self.others: tuple[Runs, ...] = (reaper, self._shipper, listener, forecaster)
+        rounds = Rounds(policy, router.states, self._registry.look)
+        rounds.told.append(partial(_tell, lanes))
+        self.others: tuple[Runs, ...] = (reaper, self._shipper, listener, forecaster, rounds)
         self.others += _batch_loops(policy, redis, blobs, limits, clock)
         self.others += (_expiry(settings, redis, blobs, clock), _sweeper(settings, blobs, clock))
         finisher = Finisher(limits.worker, limits.ttl_ms)
@@ -162,6 +170,11 @@ class _Process:
         await self._observers.aclose()
         self._parts.close()
         await self._redis.aclose()
+
+
+def _tell(lanes: Mapping[str, TargetLane], target: str, load: EngineLoad) -> None:
+    if target in lanes:
+        lanes[target].told(load)
 
 
 def _batch_loops(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from gateway.core.clock import Clock
 from gateway.core.rates import Rates
+from gateway.core.targets import EngineLoad
 from gateway.dispatch.gate import Gate
 from gateway.dispatch.held import HeldRow
 from gateway.dispatch.rate import RateBudget
@@ -106,6 +107,10 @@ class TargetLane:
         tokens = self.prefilling.pop(row, 0)
         self._prefill_tokens -= tokens
         return tokens
+
+    def told(self, load: EngineLoad) -> None:
+        """What the target says of itself."""
+        self._pacer.told(load, len(self.running))
 
     def make_way(self) -> None:
         """An interactive call came: rows without a token may have to wait behind it.

@@ -43,7 +43,7 @@ class EngineRoom:
             if running >= self.rows:
                 self.rows *= _RELAX
 
-    def told(self, kv_usage: float, waiting: int, running: int) -> None:
+    def told(self, kv_usage: float, waiting: float, running: int) -> None:
         """The engine's own word: the share of its KV cache in use, and requests in its queue."""
         if running < _FEW or kv_usage <= 0:
             return

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from gateway.core.clock import Clock
+from gateway.core.targets import EngineLoad
 from gateway.pacing.room import EngineRoom
 
 _AIM: Final = 0.95
@@ -126,6 +127,10 @@ class SharedEngine:
     def first_token(self, waited: float, tokens: int, running: int) -> None:
         """A prompt of ``tokens`` waited so many seconds; ``running`` rows are in flight."""
         self.room.first_token(waited, tokens, running)
+
+    def told(self, load: EngineLoad, running: int) -> None:
+        """What the engine says of itself, with ``running`` of our rows in flight."""
+        self.room.told(load.kv_use, load.waiting, running)
 
     def ended(self, seconds: float) -> None:
         """A row was in flight for so long."""

@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+from gateway.core.targets import EngineLoad
+
 
 class Pacer(Protocol):
     """The number of rows at a target. An adaptive pacer gives a number that moves."""
@@ -24,6 +26,9 @@ class Pacer(Protocol):
 
     def first_token(self, waited: float, tokens: int, running: int) -> None:
         """A prompt of ``tokens`` waited so many seconds; ``running`` rows are in flight."""
+
+    def told(self, load: EngineLoad, running: int) -> None:
+        """What the engine says of itself, with ``running`` of our rows in flight."""
 
     def ended(self, seconds: float) -> None:
         """A row was in flight for so long."""
@@ -53,6 +58,9 @@ class FixedWindow:
         return False
 
     def first_token(self, waited: float, tokens: int, running: int) -> None:
+        """Changes nothing."""
+
+    def told(self, load: EngineLoad, running: int) -> None:
         """Changes nothing."""
 
     def ended(self, seconds: float) -> None:

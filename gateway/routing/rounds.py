@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from gateway.core.errors import HeadwayError
+from gateway.core.targets import EngineLoad
 from gateway.policy.model import Policy
 from gateway.policy.target import TargetPolicy
 from gateway.providers.engine_metrics import ENGINES, engine_load
@@ -21,12 +22,13 @@ class Rounds:
     """Asks every target that has a health path or tells its load, once in ``every`` seconds.
 
     Two bad answers in a row take a target out, one good one puts it back. A target that does not
-    tell its load is no worse for it.
+    tell its load is no worse for it; whoever is in ``told`` hears those that do.
     """
 
     def __init__(
         self, policy: Policy, states: Mapping[str, TargetState], look: Look, every: float = 1.0
     ) -> None:
+        self.told: list[Callable[[str, EngineLoad], None]] = []
         self._states = states
         self._look = look
         self._every = every
@@ -56,7 +58,11 @@ class Rounds:
                 state.probed(healthy=found is not None)
         if target.kind in ENGINES:
             page = await self._page(name, _METRICS)
-            state.reported(None if page is None else engine_load(page))
+            load = None if page is None else engine_load(page)
+            state.reported(load)
+            if load is not None:
+                for hear in self.told:
+                    hear(name, load)
 
     async def _page(self, name: str, path: str) -> bytes | None:
         """The page, or None when there is no good answer."""

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gateway.core.targets import EngineLoad
 from gateway.pacing.shared import Caps, SharedEngine, Waiting
 from tests.support.clock import ManualClock
 
@@ -92,6 +93,15 @@ def test_the_cap_finds_its_size_from_any_start(start: int) -> None:
     engine = _Engine(Caps(start=start, ceiling=512))
     seen = [engine.flight(0.001 * engine.pacer.window()) for _ in range(30)]
     assert all(38 <= rows <= 55 for rows in seen[15:])
+
+
+def test_the_engines_room_bounds_the_cap() -> None:
+    """What it tells of its cache counts whatever the gaps say."""
+    engine = _Engine(Caps(start=64))
+    engine.pacer.told(EngineLoad(20, 0, 0.5), 20)
+    assert engine.pacer.window() == 34
+    engine.pacer.told(EngineLoad(20, 0, 0.1), 20)
+    assert engine.pacer.window() == 64
 
 
 def test_a_cap_that_is_not_used_up_does_not_grow() -> None:

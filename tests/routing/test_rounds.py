@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from gateway.core.errors import UpstreamRefused
+from gateway.core.targets import EngineLoad
 from gateway.policy.model import Policy
 from gateway.routing.rounds import Rounds
 from gateway.routing.state import TargetState
@@ -44,8 +45,11 @@ async def test_engines_tell_their_load() -> None:
     """Of those that do not, or no more, nothing is assumed; their health is not touched."""
     pages: Pages = {("t", "/metrics"): (200, b"vllm:num_requests_running 3\n")}
     rounds, states, policy = looked_after(pages, t=a_target(kind="vllm"))
+    heard: list[tuple[str, EngineLoad]] = []
+    rounds.told.append(lambda *told: heard.append(told))
     await rounds.visit("t", policy.targets["t"])
     assert states["t"].load == 3
+    assert heard == [("t", EngineLoad(3))]
     pages.clear()
     for _ in range(3):
         await rounds.visit("t", policy.targets["t"])
