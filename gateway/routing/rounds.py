@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
 
 from gateway.core.errors import HeadwayError
-from gateway.core.targets import EngineLoad
 from gateway.policy.model import Policy
 from gateway.policy.target import TargetPolicy
 from gateway.providers.engine_metrics import ENGINES, engine_load
 from gateway.routing.state import TargetState
+
+if TYPE_CHECKING:
+    from gateway.core.targets import EngineLoad
 
 #: Status and body of ``GET path`` at a target within some seconds; raises HeadwayError.
 Look = Callable[[str, str, float], Awaitable[tuple[int, bytes]]]

@@ -1,6 +1,7 @@
 """The offline backlog as one batch of a running gateway, and the engines' own count of tokens."""
 
 import asyncio
+import contextlib
 import json
 import re
 from collections.abc import Iterable
@@ -70,7 +71,9 @@ class OfflineBatch:
         """Cancel it and wait until nothing of it runs. Raises BenchmarkFailed."""
         if not self._batch:
             return
-        await self._ask("POST", f"batches/{self._batch}/cancel")
+        if await self._status() not in _ENDED:
+            with contextlib.suppress(BenchmarkFailed):  # it may have ended just now
+                await self._ask("POST", f"batches/{self._batch}/cancel")
         try:
             async with asyncio.timeout(_CANCEL_SECONDS):
                 while await self._status() not in _ENDED:  # noqa: ASYNC110 - another process
