@@ -135,8 +135,8 @@ class _Process:
             clock,
             lambda api, rules: Means(api, rules, Carries(blobs), runner, settler, holdings, clock),
         )
-        load, hurry = InteractiveLoad(clock), Hurry()
-        lanes = Lanes(settings, load, hurry, clock).of(policy)
+        rounds = Rounds(policy, router.states, self._registry.look)
+        lanes, signals = _lanes(settings, policy, redis, rounds, clock)
         pools = target_pools(
             policy,
             lanes,
@@ -148,11 +148,7 @@ class _Process:
         renewer = Renewer(queue, holdings, limits.worker, limits.ttl_ms, self.dispatcher.abort)
         self.keepers: tuple[Runs, ...] = (renewer, settler)
         reaper = Reaper(queue, source, settler, retry, settings.reap_interval_seconds)
-        listener = LoadListener(LoadChannel(redis), load)
-        forecaster = Forecaster(queue, clock, hurry.note)
-        rounds = Rounds(policy, router.states, self._registry.look)
-        rounds.told.append(partial(_tell, lanes))
-        self.others: tuple[Runs, ...] = (reaper, self._shipper, listener, forecaster, rounds)
+        self.others: tuple[Runs, ...] = (reaper, self._shipper, *signals)
         self.others += _batch_loops(policy, redis, blobs, limits, clock)
         self.others += (_expiry(settings, redis, blobs, clock), _sweeper(settings, blobs, clock))
         finisher = Finisher(limits.worker, limits.ttl_ms)
@@ -170,6 +166,17 @@ class _Process:
         await self._observers.aclose()
         self._parts.close()
         await self._redis.aclose()
+
+
+def _lanes(
+    settings: Settings, policy: Policy, redis: StoreClient, rounds: Rounds, clock: Clock
+) -> tuple[dict[str, TargetLane], tuple[Runs, ...]]:
+    """The lanes, and the loops that tell them of people, of deadlines and of the engines."""
+    load, hurry = InteractiveLoad(clock), Hurry()
+    lanes = Lanes(settings, load, hurry, clock).of(policy)
+    rounds.told.append(partial(_tell, lanes))
+    listener = LoadListener(LoadChannel(redis), load)
+    return lanes, (rounds, listener, Forecaster(QueueClient(redis), clock, hurry.note))
 
 
 def _tell(lanes: Mapping[str, TargetLane], target: str, load: EngineLoad) -> None:
