@@ -7,7 +7,8 @@ came in it, over the steps, are what was read beside them.
 
 from gateway.pacing.step_time import StepSample
 
-_SECONDS = 0.5
+# Shorter, and a prompt counts where it ends, not where it was read.
+_SECONDS = 2.0
 _LEAST_STEPS = 4
 _WHOLE = 0.9
 

@@ -19,7 +19,7 @@ async def test_people_are_protected_in_real_time() -> None:
         rate=3.0,
         seconds=8.0,
         chat=Lengths(400, 0.3, 20, 0.3),
-        offline=Lengths(1500, 0.3, 60, 0.3),
+        offline=Lengths(800, 0.3, 300, 0.3),
         lead=1.0,
         tail=2.0,
     )
