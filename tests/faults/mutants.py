@@ -150,6 +150,18 @@ MUTANTS = (
         "call('HINCRBY', P .. 's:' .. seg, 'fence', 0)",
     ),
     Mutant(
+        "a segment with retries is taken for a fresh one",
+        "lease",
+        "return found, call('EXISTS', unpack(marks)) == 0, costs",
+        "return found, true, costs",
+    ),
+    Mutant(
+        "a segment that a budget cuts off leaves the queue",
+        "lease",
+        "  if cur < n then return false end\n",
+        "",
+    ),
+    Mutant(
         "a lease that is asked for twice is one lease",
         "lease",
         "local lease = ARGV[8] .. '.' .. call('HINCRBY', KEYS[1], 'lid', 1)",

@@ -183,3 +183,46 @@ async def test_a_tenant_without_ready_rows_rests(queue: QueueClient, store: Stor
     await queue.enqueue(SHARD, segment("b.0", 2, tenant="b"))
     await queue.cancel(SHARD, "b.0", 1000)
     assert await store.execute_command("ZCARD", shard_key(SHARD, "act")) == 0
+
+
+async def test_a_turn_takes_from_several_segments(queue: QueueClient) -> None:
+    """Jobs of one row are handed out a quantum at a time, the first deadlines first."""
+    for number in range(40):
+        for tenant in "ab":
+            spec = segment(
+                f"{tenant}{number}.0", 1, tenant=tenant, window_ms=10**7 - 10_000 * number
+            )
+            await queue.enqueue(SHARD, spec)
+    lease = await _lease(queue, 2 * QUANTUM)
+    last = range(39, 39 - QUANTUM, -1)
+    assert [run.segment for run in lease.runs] == [f"{t}{n}.0" for t in "ab" for n in last]
+    rest = held(await _lease(queue, 64))
+    assert len(rest) == 48
+    assert len({*rest, *held(lease)}) == 80
+    assert await queue.audit(SHARD) == []
+
+
+async def test_a_turn_that_a_budget_ends(queue: QueueClient, store: StoreClient) -> None:
+    """What no longer fits stays, whole or in part, and is charged when it is handed out."""
+    sizes = {"a.0": 1, "b.0": 3, "c.0": 1}
+    for number, (name, rows) in enumerate(sizes.items()):
+        await queue.enqueue(SHARD, segment(name, rows, window_ms=10**6 + 10_000 * number))
+    first = await queue.lease(SHARD, "w", 16, 250, 60_000, Turns(QUANTUM))
+    assert first is not None
+    assert held(first) == [("a.0", 0), ("b.0", 0)]
+    assert await _charged(store, "t") == 200
+    assert await queue.audit(SHARD) == []
+    assert held(await _lease(queue, 16)) == [("b.0", 1), ("b.0", 2), ("c.0", 0)]
+    assert float(await store.execute_command("HGET", shard_key(SHARD, "tn:t"), "vt")) == 500
+
+
+async def test_retries_and_done_rows_among_fresh_segments(queue: QueueClient) -> None:
+    """In one turn each segment gives what it has: a retry, rows that are not done, fresh ones."""
+    for number, (name, rows) in enumerate({"a.0": 2, "b.0": 3, "c.0": 1}.items()):
+        await queue.enqueue(SHARD, segment(name, rows, window_ms=10**6 + 10_000 * number))
+    lease = await _lease(queue, 1)
+    await queue.release(SHARD, lease.id)
+    await queue.commit(SHARD, "", "b.0", [_outcome(0, 100)], HOUR)
+    given = held(await _lease(queue, 16))
+    assert given == [("a.0", 0), ("a.0", 1), ("b.0", 1), ("b.0", 2), ("c.0", 0)]
+    assert await queue.audit(SHARD) == []

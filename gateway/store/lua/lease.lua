@@ -7,7 +7,7 @@
 -- nine values and then the range [from, to) and "row:errors:crashes,..." of each run.
 local want, budget = math.min(1024, tonumber(ARGV[2])), tonumber(ARGV[3])
 local quantum, rate, slack = tonumber(ARGV[5]), num(ARGV[6]), num(ARGV[7])
-local MOST_LATE = 16
+local MOST_LATE, SMALL = 16, 64
 local now = now_ms()
 local got, spent, full = 0, 0, false
 local runs = {}
@@ -48,12 +48,13 @@ local function take_retries(seg, run, most)
 end
 
 -- A row ahead of the cursor that is done (a power loss undid its lease, then its commit came) is
--- passed over at the start of the range and ends it elsewhere.
-local function take_fresh(seg, run, most, n)
+-- passed over at the start of the range and ends it elsewhere. `plain`: there is none; `costs`: of
+-- all rows, if they were read.
+local function take_fresh(seg, run, most, n, plain, costs)
   local hi = math.min(n, run.cur + most)
   if hi <= run.cur then return 0 end
   local base = math.floor(run.cur / 8)
-  local done = call('GETRANGE', P .. 'd:' .. seg, base, math.floor((hi - 1) / 8))
+  local done = plain and '' or call('GETRANGE', P .. 'd:' .. seg, base, math.floor((hi - 1) / 8))
   local some_done = string.find(done, '[^%z]') ~= nil
   local function is_done(row)
     local byte = string.byte(done, math.floor(row / 8) - base + 1) or 0
@@ -62,42 +63,73 @@ local function take_fresh(seg, run, most, n)
   while some_done and run.cur < hi and is_done(run.cur) do run.cur = run.cur + 1 end
   run.from = run.cur
   if hi <= run.from then return 0 end
-  local blob = call('GETRANGE', P .. 'k:' .. seg, run.from * 4, hi * 4 - 1)
-  local costs, used = u32s(blob), 0
+  local blob = costs and string.sub(costs, run.from * 4 + 1, hi * 4)
+    or call('GETRANGE', P .. 'k:' .. seg, run.from * 4, hi * 4 - 1)
+  local each, used = u32s(blob), 0
   for i = 1, hi - run.from do
-    if some_done and is_done(run.cur) or not fits(costs[i]) then break end
-    used = used + costs[i]
+    if some_done and is_done(run.cur) or not fits(each[i]) then break end
+    used = used + each[i]
     run.rows[#run.rows + 1] = run.cur
     run.cur = run.cur + 1
   end
   return used
 end
 
--- What is left of the segment decides where it waits.
-local function put_back(seg, tenant, cur, n)
-  if cur < n then return end
-  local first = call('ZRANGE', P .. 'r:' .. seg, 0, 0, 'WITHSCORES')
-  if #first > 0 and tonumber(first[2]) <= now then return end
-  unready(seg, tenant)
+-- Whether the segment has nothing to hand out now. Its next retry decides where it waits then.
+local function is_over(seg, cur, n, plain)
+  if cur < n then return false end
+  local first = plain and {} or call('ZRANGE', P .. 'r:' .. seg, 0, 0, 'WITHSCORES')
+  if #first > 0 and tonumber(first[2]) <= now then return false end
   if #first > 0 then call('ZADD', P .. 'later', first[2], seg) end
+  return true
 end
 
--- Take up to `most` rows of a segment, at its tenant's charge. Returns what the tenant has then.
-local function serve(tenant, seg, most)
-  local h = call('HMGET', P .. 's:' .. seg, 'cur', 'n', 'weight', 'job', 'model', 'endpoint', 'in', 'ix', 'deadline',
-    'leased')
-  local n = tonumber(h[2])
-  local from = tonumber(h[1])
+-- Take up to `most` rows of a segment. Returns how many, their cost, and whether it is over.
+local function take(tenant, seg, h, most, plain, costs)
+  local n, from = tonumber(h[2]), tonumber(h[1])
   local run = { cur = from, from = from, rows = {}, tries = {} }
-  local used = take_retries(seg, run, most)
-  if not full then used = used + take_fresh(seg, run, most - #run.rows, n) end
+  local used = plain and 0 or take_retries(seg, run, most)
+  if not full then used = used + take_fresh(seg, run, most - #run.rows, n, plain, costs) end
   if #run.rows > 0 or run.cur > from then call('HSET', P .. 's:' .. seg, 'cur', run.cur, 'leased', num(h[10]) + #run.rows) end
-  local after = call('ZINCRBY', P .. 'act', used / tonumber(h[3]), tenant)
-  put_back(seg, tenant, run.cur, n)
   if #run.rows > 0 then
     runs[#runs + 1] = { seg, h[4], tenant, h[5], h[6], h[7], h[8], h[9], run.from, run.cur,
       table.concat(run.tries, ','), rows = run.rows }
   end
+  return #run.rows, used, is_over(seg, run.cur, n, plain)
+end
+
+-- Records of the first of these segments that have `most` fresh rows together; whether none of them
+-- has a retry or a done row; and the costs of those that are small.
+local function read(segs, most)
+  local found, marks, small, rows = {}, {}, {}, 0
+  for i = 1, #segs do
+    if rows >= most then break end
+    local h = call('HMGET', P .. 's:' .. segs[i], 'cur', 'n', 'weight', 'job', 'model', 'endpoint', 'in', 'ix', 'deadline',
+      'leased')
+    found[i], rows = h, rows + h[2] - h[1]
+    marks[2 * i - 1], marks[2 * i] = P .. 'r:' .. segs[i], P .. 'd:' .. segs[i]
+    if tonumber(h[2]) <= SMALL then small[#small + 1] = i end
+  end
+  local costs, keys = {}, {}
+  for i = 1, #small do keys[i] = P .. 'k:' .. segs[small[i]] end
+  local blobs = #small > 0 and call('MGET', unpack(keys))
+  for i = 1, #small do costs[small[i]] = blobs[i] end
+  return found, call('EXISTS', unpack(marks)) == 0, costs
+end
+
+-- Take up to `most` rows of these segments of a tenant, at its charge. Returns what it has then.
+local function serve(tenant, segs, most)
+  local found, plain, costs = read(segs, most)
+  local taken, charged, over = 0, 0, {}
+  for i = 1, #found do
+    if taken >= most or full then break end
+    local rows, used, is_out = take(tenant, segs[i], found[i], most - taken, plain, costs[i])
+    taken, charged = taken + rows, charged + used / tonumber(found[i][3])
+    if is_out then over[#over + 1] = segs[i] end
+  end
+  local after = call('ZINCRBY', P .. 'act', charged, tenant)
+  local q = P .. 'q:' .. tenant
+  if #over > 0 and call('ZREM', q, unpack(over)) > 0 and call('EXISTS', q) == 0 then rest(tenant) end
   return after
 end
 
@@ -123,20 +155,21 @@ local meta = call('HMGET', KEYS[1], 'paused', 'lid')
 if meta[1] then return {} end
 if slack > 0 and num(meta[2]) % 4 < 3 then
   local seg, tenant = to_rescue()
-  if seg then serve(tenant, seg, want) end
+  if seg then serve(tenant, { seg }, want) end
 end
 local last
 while got < want and not full do
   local head = call('ZRANGE', P .. 'act', 0, 1, 'WITHSCORES')
   if #head == 0 then break end
   local tenant, vt = head[1], tonumber(head[2])
-  local seg = call('ZRANGE', P .. 'q:' .. tenant, 0, 0)[1]
-  if not seg then
+  local alone = #head == 2
+  local most = alone and want - got or math.min(want - got, quantum)
+  local segs = call('ZRANGE', P .. 'q:' .. tenant, 0, most - 1)
+  if #segs == 0 then
     call('ZREM', P .. 'act', tenant)
     call('HSET', P .. 'tn:' .. tenant, 'vt', vt)
   else
-    local alone = #head == 2
-    local after = serve(tenant, seg, alone and want - got or math.min(want - got, quantum))
+    local after = serve(tenant, segs, most)
     last = alone and after or vt
   end
 end
