@@ -89,7 +89,7 @@ def coserve(
     gateway_key: Annotated[str, typer.Option(help="Client key there.")] = "none",
     flood: Flood = 256,
     cap: Cap = 32,
-    itl_target: Gap = 0.05,
+    itl_target: Gap = 0.04,
     max_num_seqs: Annotated[int | None, typer.Option(help="The engine's sequence slots.")] = None,
     max_num_batched_tokens: Annotated[int | None, typer.Option(help="Its step's tokens.")] = None,
 ) -> None:

@@ -50,7 +50,7 @@ class Caps:
     prefill_busy: int = 1
     prefill_idle: int = 8
     prefill_tokens: int = 8192
-    itl_target: float = 0.05
+    itl_target: float = 0.04
 
 
 class SharedEngine:

@@ -44,7 +44,7 @@ class BatchLane(PolicyModel):
     auto: bool = False
     start: int = Field(default=32, ge=1)
     floor: int = Field(default=4, ge=1)
-    itl_target: Duration = Field(default=0.05, gt=0)
+    itl_target: Duration = Field(default=0.04, gt=0)
     shared: bool | None = None
     prefill: int = Field(default=1, ge=1)
     prefill_idle: int = Field(default=8, ge=1)

@@ -90,7 +90,7 @@ def test_short_prompts_fill_an_idle_engine_at_once() -> None:
 @pytest.mark.parametrize("start", [4, 256])
 def test_the_cap_finds_its_size_from_any_start(start: int) -> None:
     """With gaps of 1 ms a row a target of 50 ms is met near 50 rows, without swinging."""
-    engine = _Engine(Caps(start=start, ceiling=512))
+    engine = _Engine(Caps(start=start, ceiling=512, itl_target=0.05))
     seen = [engine.flight(0.001 * engine.pacer.window()) for _ in range(30)]
     assert all(38 <= rows <= 55 for rows in seen[15:])
 
@@ -138,7 +138,7 @@ def test_one_decrease_a_flight() -> None:
 
 def test_the_cut_is_from_the_rows_that_run() -> None:
     """A cap that was never reached is no place to start from; a small excess is a small cut."""
-    engine = _Engine(Caps(start=256))
+    engine = _Engine(Caps(start=256, itl_target=0.05))
     engine.clock.advance(5)
     engine.pacer.places(60, 0)
     engine.pacer.gap(0.052)

@@ -40,7 +40,7 @@ class Wanted:
     as_json: bool = False
     plot: Path | None = None
     trials: bool = True
-    itl_target: float = 0.05
+    itl_target: float = 0.04
 
 
 def run_simulated(console: Console, wanted: Wanted) -> None:

@@ -45,7 +45,8 @@ async def test_calls_and_a_batch_go_through_the_gateway(tmp_path: Path) -> None:
             assert 0 < figures["ttft_p50"].mean < 3000
             with running.client() as client:
                 batches = client.get("/batches").json()["data"]
-            assert [batch["status"] for batch in batches] == ["cancelled"]
+            (batch,) = batches
+            assert batch["status"] in {"cancelled", "completed"}
 
 
 async def test_a_gateway_that_refuses_is_said(tmp_path: Path) -> None:

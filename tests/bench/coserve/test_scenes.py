@@ -5,7 +5,7 @@ from dataclasses import fields
 from gateway.bench.coserve.figures import Figures, Spread
 from gateway.bench.coserve.scenes import (
     BURSTS,
-    CALM,
+    EAGER,
     FULL,
     HALF,
     HEADWAY,
@@ -38,7 +38,7 @@ def test_checks_pass_and_fail_with_the_figures() -> None:
     naive = _spreads(ttft_p99=5000)
     pools = _spreads(ttft_p99=300, offline_tokens=8)
     results = {
-        FULL: {HEADWAY: good, CALM: good, QUICK: good, NAIVE: naive, POOLS: pools},
+        FULL: {HEADWAY: good, EAGER: good, QUICK: good, NAIVE: naive, POOLS: pools},
         HALF: {HEADWAY: good, POOLS: pools},
         BURSTS: {HEADWAY: good},
     }
@@ -46,7 +46,7 @@ def test_checks_pass_and_fail_with_the_figures() -> None:
     assert len(found) == 11
     assert all(check.ok for check in found)
     bad = _spreads(ttft_p99=1000, interference=3, harvest=0.1, offline_tokens=1)
-    results[FULL] |= {HEADWAY: bad, CALM: bad, QUICK: bad}
+    results[FULL] |= {HEADWAY: bad, EAGER: bad, QUICK: bad}
     assert sum(not check.ok for check in checks(results)) == 9
     del results[HALF], results[BURSTS]
     assert len(checks(results)) == 9
