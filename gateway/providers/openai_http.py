@@ -22,6 +22,7 @@ _FIRST_FAILURE = 300
 _LONGEST_ERROR = 256 * 1024
 _LONGEST_PAGE = 4 * 2**20
 _END_SECONDS = 0.2
+_IDLE_CLOSE_SECONDS = 0.5
 _PATH = "/%:@!$&'()*+,;=~"
 
 
@@ -85,18 +86,23 @@ class OpenAITarget:
     async def send(self, call: UpstreamCall) -> Reply:
         """One attempt, as ``Target.send`` promises.
 
-        A reused connection that closed before any byte of the answer is replaced once, silently.
+        A reused connection that closed within half a second, before any byte of the answer, is
+        replaced once, silently: the target had closed it as idle, which shows within moments of
+        sending. One that closed later may have worked on the call, so its outcome is unknown.
         """
-        ends = asyncio.get_running_loop().time() + call.timeouts.total
+        clock = asyncio.get_running_loop().time
+        ends = clock() + call.timeouts.total
         request = self._request(call)
         connection = self._connector.idle()
         if connection is None:
             connection = await self._connect(call)
         try:
+            sent = clock()
             try:
                 await connection.send(request, call.timeouts, ends)
             except OutcomeUnknown:
-                if not (connection.used and connection.silent):
+                idle = connection.used and connection.silent
+                if not idle or clock() - sent > _IDLE_CLOSE_SECONDS:
                     raise
                 self._connector.give_back(connection)
                 connection = await self._connect(call)

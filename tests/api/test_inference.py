@@ -169,6 +169,15 @@ def test_rty_18_outcome_unknown(upstream: ScriptedUpstream, *, resend: bool, req
         assert [a.code for a in attempts] == ["upstream_outcome_unknown"] * requests
 
 
+def test_a_kept_connection_closed_late(upstream: ScriptedUpstream) -> None:
+    """The target worked on the call before it closed a connection used before: sent once, 502."""
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        assert gateway.chat().status_code == 200
+        upstream.on(MODEL, hang_up(0.6))
+        assert gateway.chat().status_code == 502
+        assert [seen.reused for seen in upstream.calls()] == [False, True]
+
+
 @pytest.mark.parametrize("status", [400, 404, 413, 422, 429, 503])
 def test_rty_19_status_keeps_its_meaning(upstream: ScriptedUpstream, status: int) -> None:
     """RTY-19: a target's status passes with an OpenAI error."""

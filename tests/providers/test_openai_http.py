@@ -151,6 +151,18 @@ async def test_reused_connection_closed_is_replaced_once(
     assert len(upstream.calls()) == 5
 
 
+async def test_reused_connection_closed_late_is_an_outcome(
+    target: OpenAITarget, upstream: ScriptedUpstream
+) -> None:
+    """The target had the call for more than half a second: it is never sent again by itself."""
+    upstream.enqueue(answer({"ok": 1}), hang_up(0.6))
+    reply = await target.send(call())
+    await reply.read()
+    await reply.aclose()
+    assert isinstance(await fails(target), OutcomeUnknown)
+    assert [seen.reused for seen in upstream.calls()] == [False, True]
+
+
 @pytest.mark.parametrize("reset", [True, False])
 async def test_fresh_connection_closed_is_never_repeated(
     target: OpenAITarget, upstream: ScriptedUpstream, *, reset: bool
