@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 
 from gateway.dispatch.held import HeldRow, Holdings
 from gateway.dispatch.isolation import Isolation
@@ -175,7 +176,12 @@ class Pool:
         row.attempt = Attempt()
         row.task = asyncio.create_task(self._run(row, visit))
         self._tasks.add(row.task)
-        row.task.add_done_callback(self._tasks.discard)
+        row.task.add_done_callback(partial(self._over, row, visit))
+
+    def _over(self, row: HeldRow, visit: Visit, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if visit.lane.running.get(row) is visit:
+            self._left(row, visit.lane)  # cancelled before its first step: nothing of it ran
 
     async def _run(self, row: HeldRow, visit: Visit) -> None:
         lane, attempt = visit.lane, row.attempt
@@ -185,12 +191,7 @@ class Pool:
             attempt.sign = result.sign
             fate = heard(row, visit, result, self._lanes)
         finally:
-            lane.leave(row)
-            self._running -= not row.row.crash_tries
-            if not row.ended:
-                attempt.sign = Sign.STOPPED
-                self._stopped(row)
-                lane.call()
+            self._left(row, lane)
         if result.sign is Sign.LOST and isinstance(result, Failed):
             beside = [other.attempt for other in lane.running]
             lane.call()
@@ -198,11 +199,17 @@ class Pool:
         self._go_on(row, result, fate)
         lane.call()
 
-    def _stopped(self, row: HeldRow) -> None:
+    def _left(self, row: HeldRow, lane: TargetLane) -> None:
+        lane.leave(row)
+        self._running -= not row.row.crash_tries
+        if row.ended:
+            return
+        row.attempt.sign = Sign.STOPPED
         if row.makes_way and not row.dropped:
             self._again(row)
         else:
             self._holdings.settled(row)
+        lane.call()
 
     async def _lost(
         self, row: HeldRow, lane: TargetLane, result: Failed, beside: Sequence[Attempt]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from gateway.core.clock import SystemClock
@@ -65,6 +66,39 @@ async def test_a_row_makes_way_three_times_at_most(tmp_path: Path, store: StoreC
         view = await rig.until_done(1)
     assert view.ok == 1
     assert len(rig.target.calls) == 4
+
+
+class _Hasty(SharedEngine):
+    """Takes each row back before its call's first step."""
+
+    way: Callable[[], None]
+
+    def started(self) -> None:
+        super().started()
+        asyncio.get_running_loop().call_soon(self.way)
+
+    def makes_way(self, waited: float, tokens: int, ahead: int) -> bool:
+        del waited, tokens, ahead
+        return True
+
+
+async def test_a_row_is_taken_back_before_it_began(tmp_path: Path, store: StoreClient) -> None:
+    """Its place comes back, and it runs later."""
+    pacer = _Hasty(Caps(start=8, floor=8, ceiling=8), lambda: Waiting(0, 0), SystemClock())
+
+    async def play(number: int) -> Usage:
+        await asyncio.sleep(0.005)
+        return Usage(1, 1)
+
+    rig = Rig(tmp_path, store, play, pacer=pacer)
+    pacer.way = rig.lanes["up"].make_way
+    await rig.add(20)
+    async with rig.running():
+        view = await rig.until_done(20)
+    assert view.ok == 20
+    assert len(rig.target.calls) == 20
+    assert not rig.lanes["up"].running
+    assert not rig.lanes["up"].prefilling
 
 
 async def test_the_gate_opens_with_the_first_token(tmp_path: Path, store: StoreClient) -> None:
