@@ -3,13 +3,15 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 
 from gateway.batches.lines import custom_id_in
 from gateway.batches.ordering import ROW
+from gateway.core.errors import InvalidRequest
 from gateway.core.work import LeasedRun
+from gateway.schemas.job import PARSERS
 from gateway.store.batches import index_name, input_name, job_of
 from gateway.store.blobs import BlobStore
 from gateway.store.job_files import is_job, job_blob
@@ -23,7 +25,7 @@ class BatchRow:
     """One request. ``index`` is its place in the segment; ``body`` is its JSON as UTF-8.
 
     ``tokens`` is the estimate of its prompt and answer. ``fault`` says why its line cannot be used;
-    then nothing but ``index`` is sure to be there.
+    then nothing but ``index`` is sure to be there. ``refusal`` is what its endpoint says to it.
     """
 
     index: int
@@ -33,6 +35,7 @@ class BatchRow:
     body: bytes
     tokens: int = 1
     fault: str | None = None
+    refusal: InvalidRequest | None = None
 
     @property
     def prompt_tokens(self) -> int:
@@ -67,11 +70,17 @@ class RowSource:
         return await asyncio.to_thread(_parsed, indices, lines, tokens)
 
     async def _job(self, name: str, indices: Sequence[int]) -> list[BatchRow]:
-        """Of a blob that holds index and line together; it is read once and not remembered."""
+        """Of a blob that holds index and line together; it is read once and not remembered.
+
+        The call was checked when the job was made.
+        """
         blob = await self._blobs.read(name)
         places = [ROW.unpack_from(blob, place * ROW.size) for place in indices]
         lines = [blob[at : at + length] for at, length, *_ in places]
-        return _parsed(indices, lines, [place[2] for place in places])
+        return [
+            _row(index, line, place[2])
+            for index, line, place in zip(indices, lines, places, strict=True)
+        ]
 
     async def _index(self, name: str) -> bytes:
         if name not in self._indexes:
@@ -92,7 +101,18 @@ def _refs_of(segment: str) -> tuple[str, str]:
 def _parsed(
     indices: Sequence[int], lines: Sequence[bytes], tokens: Sequence[int]
 ) -> list[BatchRow]:
-    return [_row(*place) for place in zip(indices, lines, tokens, strict=True)]
+    return [_checked(_row(*place)) for place in zip(indices, lines, tokens, strict=True)]
+
+
+def _checked(row: BatchRow) -> BatchRow:
+    """``row`` as its endpoint takes it: with its ``refusal`` when it does not."""
+    parse = None if row.fault is not None else PARSERS.get(row.url)
+    if parse is not None:
+        try:
+            parse(row.body)
+        except InvalidRequest as refusal:
+            return replace(row, refusal=refusal)
+    return row
 
 
 def _row(index: int, line: bytes, tokens: int) -> BatchRow:

@@ -12,7 +12,8 @@ from gateway.core.errors import Unavailable
 from gateway.core.work import Lease, Turns
 from gateway.dispatch.assemble import assemble, release_map
 from gateway.dispatch.held import HeldRow, Holdings
-from gateway.dispatch.settle import Settler
+from gateway.dispatch.run import unusable
+from gateway.dispatch.settle import Settlement, Settler
 from gateway.store.queue import QueueClient
 
 log = logging.getLogger(__name__)
@@ -21,6 +22,7 @@ _IDLE_SECONDS = 1.0
 _DRAIN_SECONDS = 1.0
 _SETTLE_SECONDS = 1.0
 _LEASE_PAUSE = 0.5
+_MOST_UNSETTLED = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +167,24 @@ class Dispatcher:
     async def _take(self, pool: RowPool, lease: Lease) -> None:
         found = await assemble(lease, self._source, self._holdings)
         if not self._stopping.is_set():
-            await pool.take(found.rows)
+            await pool.take(await self._usable(found.rows))
         if found.unread:
             await self._queue.release(lease.shard, lease.id, found.unread)
             await asyncio.sleep(_LEASE_PAUSE)
+
+    async def _usable(self, rows: Sequence[HeldRow]) -> list[HeldRow]:
+        """Those of ``rows`` that can be sent; the others end here, as fast as the settler goes."""
+        usable = []
+        for row in rows:
+            result = unusable(row)
+            if result is None:
+                usable.append(row)
+                continue
+            while self._settler.pending > _MOST_UNSETTLED:  # noqa: ASYNC110 - at its own pace
+                await asyncio.sleep(0.01)
+            row.ended = True
+            self._settler.put(Settlement.of(row, result))
+        return usable
 
     async def _idle(self) -> None:
         await asyncio.gather(*(pool.idle() for pool in set(self._pools.values())))

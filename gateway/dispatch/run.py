@@ -4,6 +4,8 @@ import asyncio
 import logging
 from dataclasses import dataclass, replace
 
+import orjson
+
 from gateway.batches.lines import MESSAGES, http_error_line, success_line, transport_error_line
 from gateway.core.clock import Clock
 from gateway.core.errors import (
@@ -27,11 +29,13 @@ from gateway.metering.ledger import Ledger
 from gateway.metering.record import Attempt, CallIntent, CallOutcome, CallStatus
 from gateway.providers.failures import QUOTA, TOO_DEEP
 from gateway.routing.offline import RowAnswer, RowCaller, RowPlace
+from gateway.schemas.errors import error_body
 
 log = logging.getLogger(__name__)
 
 _RETRIED_STATUS = frozenset({408, 409})
 _CLIENT_GONE = 499
+_INVALID = 400
 _NOT_FOUND = 404
 _TOO_MANY = 429
 _BROKEN = 500
@@ -68,6 +72,20 @@ def given_up(failed: Failed) -> Finished:
     return Finished(failed.last_line, Usage(), ok=False, sign=failed.sign)
 
 
+def unusable(held: HeldRow) -> Finished | None:
+    """The end of a row that is not sent: its line is no request, or its endpoint refuses it."""
+    source = held.source
+    if source.fault is not None:
+        line = transport_error_line(source.custom_id, "invalid_json_line", source.fault)
+    elif source.refusal is not None:
+        said = source.refusal
+        body = orjson.dumps(error_body(said.message, said.type, said.param, said.code))
+        line = http_error_line(source.custom_id, _INVALID, new_id("req"), body)
+    else:
+        return None
+    return Finished(line, Usage(), ok=False)
+
+
 def as_crash(held: HeldRow, failed: Failed) -> Failed:
     """The same failure of a row whose target died with it."""
     code = "max_deliveries"
@@ -85,12 +103,7 @@ class RowRunner:
         self._clock = clock
 
     async def run(self, held: HeldRow, at: RowPlace) -> Finished | Failed:
-        """One attempt there. Every outcome but cancellation is returned, none is raised.
-
-        A row whose line cannot be used ends here.
-        """
-        if held.source.fault is not None:
-            return _unreadable(held, held.source.fault)
+        """One attempt there. Every outcome but cancellation is returned, none is raised."""
         request_id = new_id("req")
         record = self._ledger.open(self._intent(held, request_id))
         try:
@@ -200,11 +213,6 @@ def _sign(error: UpstreamError) -> Sign:
 def _refused(held: HeldRow, error: ClientError) -> Finished:
     code = error.code or "invalid_request"
     line = transport_error_line(held.source.custom_id, code, error.message)
-    return Finished(line, Usage(), ok=False)
-
-
-def _unreadable(held: HeldRow, fault: str) -> Finished:
-    line = transport_error_line(held.source.custom_id, "invalid_json_line", fault)
     return Finished(line, Usage(), ok=False)
 
 

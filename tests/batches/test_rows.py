@@ -1,5 +1,7 @@
 """Rows come from the input file by their index."""
 
+from typing import Any
+
 import orjson
 
 from gateway.batches.rows import RowSource
@@ -51,3 +53,23 @@ async def test_the_row_of_a_job(plane: BatchPlane) -> None:
     assert orjson.loads(row.body)["messages"] == [{"role": "user", "content": "hello"}]
     assert await plane.source.custom_ids(f"{job['id']}.0", [0]) == {0: job["id"]}
     assert not plane.source._indexes
+
+
+async def test_what_the_endpoint_refuses(plane: BatchPlane) -> None:
+    """A row that a call would get 400 for has that refusal; the others have none."""
+    cases: dict[str, tuple[dict[str, Any], str, str]] = {
+        "above": ({"max_tokens": 2**31}, "max_tokens", "integer_above_max_value"),
+        "below": ({"max_tokens": -1}, "max_tokens", "integer_below_min_value"),
+        "tier": ({"service_tier": "bogus"}, "service_tier", "invalid_value"),
+        "options": ({"stream_options": {}}, "stream_options", "invalid_value"),
+        "empty": ({"messages": []}, "messages", "empty_array"),
+    }
+    lines = [chat_line(name, "x", **members) for name, (members, *_) in cases.items()]
+    await plane.start(chat_line("good", "x", n=2, unknown=[1]), *lines)
+    lease = await plane.queue.lease(shard_of("m"), "w", 9, 10**12, 60_000)
+    assert lease is not None
+    rows = {row.custom_id: row.refusal for row in await plane.source.read(lease.runs[0])}
+    assert rows.pop("good") is None
+    assert {name: said and (said.param, said.code) for name, said in rows.items()} == {
+        name: (param, code) for name, (_, param, code) in cases.items()
+    }

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -113,6 +114,31 @@ def test_que_05_backoff_is_kept(tmp_path: Path, upstream: ScriptedUpstream) -> N
         assert time.monotonic() - started < 5
         client.ended(batch_id)
         assert len(upstream.calls("limited")) <= 8
+
+
+def test_rows_that_the_endpoint_refuses(tmp_path: Path, upstream: ScriptedUpstream) -> None:
+    """They never go upstream and end with the answer that a call gets: 400 and its error."""
+    odd: dict[str, dict[str, Any]] = {
+        "above": {"max_tokens": 2**31},
+        "below": {"max_tokens": -1},
+        "tier": {"service_tier": "bogus"},
+        "options": {"stream_options": {"include_usage": True}},
+        "empty": {"messages": []},
+    }
+    with headway(tmp_path, one_target(upstream.url)) as running:
+        client = BatchClient(running)
+        lines = [chat_line(name, name, **members) for name, members in odd.items()]
+        batch = client.ended(client.start([chat_line("good", "fine"), *lines])["id"])
+        assert batch["status"] == "completed"
+        assert batch["request_counts"] == {"completed": 1, "failed": 5, "total": 6}
+        assert len(upstream.calls()) == 1
+        told = {line["custom_id"]: line["response"] for line in client.errors(batch)}
+        for line in lines:
+            with running.client() as direct:
+                refused = direct.post("/chat/completions", json=line["body"])
+            response = told[line["custom_id"]]
+            assert response["status_code"] == refused.status_code == 400
+            assert response["body"] == refused.json()
 
 
 def test_que_08_the_queue_server_restarts(tmp_path: Path, slow: ScriptedUpstream) -> None:
