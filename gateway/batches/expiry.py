@@ -100,7 +100,7 @@ class Expiry:
         for batch_id in await asyncio.to_thread(ended, self._blobs.root, before):
             record = await self._batches.durable(batch_id)
             if record is not None and not await self._has_files(record):
-                await self._batches.forget(record.facts)
+                await self._batches.forget(record)
                 removed += 1
         return removed
 

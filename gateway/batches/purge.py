@@ -19,6 +19,7 @@ async def purge_batch(batches: BatchStore, queue: QueueClient, batch_id: str) ->
             f"A batch that is {record.status} cannot be purged: cancel it first.",
             code="not_terminal",
         )
-    for segment in record.segments:
-        await queue.purge(shard_of(segment.model), segment.segment)
-    await batches.forget(record.facts)
+    if await batches.epoch() is not None:  # else these keys keep a repair from counting it twice
+        for segment in record.segments:
+            await queue.purge(shard_of(segment.model), segment.segment)
+    await batches.forget(record)

@@ -10,19 +10,17 @@ from gateway.batches.loops import keep_doing
 from gateway.batches.losses import Loss, Losses
 from gateway.batches.service import stop_segments
 from gateway.core.clock import Clock
-from gateway.core.work import SegmentStatus
 from gateway.store.batch_record import BatchRecord
 from gateway.store.batches import BatchStore
+from gateway.store.billed import ended_segments
 from gateway.store.controls import Controls
 from gateway.store.keys import shard_of
 from gateway.store.queue import QueueClient
-from gateway.store.rebuild import EndedSegment
 
 log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 1.0
 _PASS_SECONDS = 60.0
-_TERMINAL = frozenset({SegmentStatus.COMPLETED, SegmentStatus.CANCELLED, SegmentStatus.EXPIRED})
 
 
 class Reconciler:
@@ -59,6 +57,8 @@ class Reconciler:
         for batch_id in await self._batches.all_ids():
             if batch_id not in self._settled:
                 put_back += await self._look_at(batch_id, loss)
+        for ended in await self._batches.forgotten() if loss.all else ():
+            await self._queue.settle_ended(shard_of(ended.model), ended)
         await self._losses.end()
         self._passed_at = self._clock.monotonic()
         if put_back:
@@ -85,23 +85,8 @@ class Reconciler:
         if not await self._batches.is_final(record.id):
             await self._batches.save_final(record.id)
         await self._batches.announce_again(record.id)
-        for segment in record.segments if behind else ():
-            end = record.segment_end(segment.segment)
-            if end is None or end.closing not in _TERMINAL:
-                continue
-            ended = EndedSegment(
-                segment=segment.segment,
-                job=record.id,
-                tenant=record.facts.tenant,
-                model=segment.model,
-                rows=segment.rows,
-                ok=end.ok,
-                bad=end.bad,
-                closing=end.closing,
-                usage=end.usage,
-                hours=end.hours,
-            )
-            await self._queue.settle_ended(shard_of(segment.model), ended)
+        for ended in ended_segments(record) if behind else ():
+            await self._queue.settle_ended(shard_of(ended.model), ended)
 
     async def _repair(self, record: BatchRecord, *, fresh: bool) -> None:
         await stop_segments(record, self._queue)

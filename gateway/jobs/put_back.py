@@ -8,7 +8,6 @@ from gateway.batches.loops import keep_doing
 from gateway.batches.losses import Loss, Losses
 from gateway.batches.recovered import restore
 from gateway.core.clock import Clock
-from gateway.core.work import SegmentStatus
 from gateway.jobs.enqueues import Enqueues
 from gateway.jobs.segment import enqueue, spec_of
 from gateway.store.controls import Controls
@@ -17,7 +16,7 @@ from gateway.store.job_record import JobEnd, JobRecord
 from gateway.store.jobs import REMEMBERED_SECONDS, FoundJob, JobStore
 from gateway.store.keys import shard_of
 from gateway.store.queue import QueueClient
-from gateway.store.rebuild import EndedSegment, HourSums, count_row
+from gateway.store.rebuild import EndedSegment
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +75,7 @@ class JobKeeper:
         for folder in await self._jobs.folders():
             if folder not in self._done:
                 put_back += await self._look(folder, loss)
+        await self._count_removed(loss)
         await self._losses.end()
         self._passed_at = self._clock.monotonic()
         if put_back:
@@ -149,24 +149,17 @@ class JobKeeper:
         recent = end.at > self._clock.now() - _RECENT_SECONDS
         if end.ref is None or not (loss.all or recent):
             return
-        result = await self._jobs.result(record.id, [end.ref.part])
-        if result is None:
-            return
-        hour, outcome = result
-        hours: HourSums = {}
-        count_row(hours, hour, outcome.usage, ok=outcome.ok)
-        facts, shard = record.facts, shard_of(record.facts.model)
-        ended = EndedSegment(
-            segment=facts.segment,
-            job=facts.id,
-            tenant=facts.tenant,
-            model=facts.model,
-            rows=1,
-            ok=int(outcome.ok),
-            bad=int(not outcome.ok),
-            closing=SegmentStatus.COMPLETED,
-            usage=outcome.usage,
-            hours=hours,
-        )
+        ended = await self._jobs.ended(record)
+        if ended is not None:
+            await self._count(ended)
+
+    async def _count_removed(self, loss: Loss) -> None:
+        """After the others: a job that is removed meanwhile is among these."""
+        if loss.all:
+            async for ended in self._jobs.removed():
+                await self._count(ended)
+
+    async def _count(self, ended: EndedSegment) -> None:
+        shard = shard_of(ended.model)
         if await self._queue.settle_ended(shard, ended):
-            await self._queue.forget(shard, facts.segment, _SETTLED_SECONDS)
+            await self._queue.forget(shard, ended.segment, _SETTLED_SECONDS)

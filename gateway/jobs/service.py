@@ -134,6 +134,8 @@ class JobService:
             )
         await self._jobs.remove(record)
         # last: without its segment, a job that is still on disk would be billed again after a loss
+        if await self._jobs.epoch() is None:
+            return  # a repair goes on, which the segment keeps from counting the job twice
         with suppress(Conflict):  # its segment is about to be finished, and forgotten soon
             await self._queue.purge(shard_of(record.facts.model), record.facts.segment)
 

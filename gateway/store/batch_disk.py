@@ -10,17 +10,21 @@ import orjson
 
 from gateway.core.errors import NotFound
 from gateway.schemas.batch import BatchStatus
-from gateway.store.batch_record import BatchFacts, Change, first_fields
-from gateway.store.blobs import BlobStore
+from gateway.store.batch_record import BatchFacts, BatchRecord, Change, first_fields
+from gateway.store.billed import Billed, ended_segments
+from gateway.store.blobs import LocalBlobs
+from gateway.store.rebuild import EndedSegment
 
 JOBS = "jobs/"
+_BILLED = "batches"
 
 
 class BatchDisk:
     """Reads and writes these files; each is written whole and is durable when a call returns."""
 
-    def __init__(self, blobs: BlobStore) -> None:
+    def __init__(self, blobs: LocalBlobs) -> None:
         self._blobs = blobs
+        self._billed = Billed(blobs)
 
     async def ids(self) -> list[str]:
         """Every batch that has a folder."""
@@ -80,6 +84,16 @@ class BatchDisk:
             fields |= plan | {"status": str(BatchStatus.IN_PROGRESS)}
         return fields | await self._cancel(batch_id)
 
+    async def forget(self, record: BatchRecord, epoch: str | None) -> None:
+        """Delete the folder; what the batch had delivered is noted before."""
+        await self._billed.note(_BILLED, epoch, list(ended_segments(record)))
+        await self._blobs.delete(job_file(record.id, ""))
+
+    async def forgotten(self, epoch: str | None) -> list[EndedSegment]:
+        """What forgotten batches had delivered and the meter of ``epoch`` may lack."""
+        names = await self._billed.names(_BILLED)
+        return [ended for name in names for ended in await self._billed.lost(name, epoch)]
+
     async def _cancel(self, batch_id: str) -> dict[str, str]:
         try:
             at = (await self._blobs.read(job_file(batch_id, "cancel"))).decode()
@@ -98,3 +112,8 @@ class BatchDisk:
 def job_file(batch_id: str, rest: str) -> str:
     """Blob name of a file of a batch."""
     return f"{JOBS}{batch_id}/{rest}"
+
+
+def is_batch_id(text: str) -> bool:
+    """Whether ``text`` has the form of the id of a batch."""
+    return text.startswith("batch_") and text[6:].isalnum() and text.isascii()

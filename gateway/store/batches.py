@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from gateway.core.errors import NotFound, StoreFull, StoreUnavailable
 from gateway.schemas.batch import BatchStatus
-from gateway.store.batch_disk import BatchDisk, job_file
+from gateway.store.batch_disk import BatchDisk, is_batch_id, job_file
 from gateway.store.batch_record import (
     BatchFacts,
     BatchRecord,
@@ -18,8 +18,9 @@ from gateway.store.batch_record import (
     closed_field,
     first_fields,
 )
-from gateway.store.blobs import BlobStore
+from gateway.store.blobs import LocalBlobs
 from gateway.store.job_commands import IdempotencyClaim, JobCommands, key_digest
+from gateway.store.rebuild import EndedSegment
 
 _KINDS = ("output", "error")
 _NEEDED = ("input", "plan.json", "control.json", "finalizing", "output.jsonl", "error.jsonl")
@@ -28,7 +29,7 @@ _NEEDED = ("input", "plan.json", "control.json", "finalizing", "output.jsonl", "
 class BatchStore:
     """All batches. Raises StoreUnavailable when Redis does not answer."""
 
-    def __init__(self, commands: JobCommands, blobs: BlobStore) -> None:
+    def __init__(self, commands: JobCommands, blobs: LocalBlobs) -> None:
         self._commands = commands
         self._blobs = blobs
         self._disk = BatchDisk(blobs)
@@ -48,25 +49,22 @@ class BatchStore:
     async def create(self, facts: BatchFacts, input_blob: str) -> BatchRecord:
         """Write a batch, again if need be. On disk it exists, without room (StoreFull) not."""
         await self._commands.ping()
+        fields = first_fields(facts)
         try:
             await self._blobs.copy(input_blob, input_name(facts.id))
             await self._disk.save_facts(facts)
-            fields = first_fields(facts)
             with suppress(StoreUnavailable):
                 await self._commands.add(facts.id, facts.tenant, fields)
                 await self.ask_intake(facts)
         except StoreFull:
-            await self.forget(facts)
+            await self.forget(BatchRecord.from_fields(fields))
             raise
         return BatchRecord.from_fields(fields)
 
     async def get(self, tenant: str, batch_id: str) -> BatchRecord:
-        """The record. Raises NotFound for unknown and foreign ids.
-
-        A batch that is on disk and not in Redis is about to be put back: StoreUnavailable.
-        """
-        record = await self.load(batch_id) if _is_id(batch_id) else None
-        if record is None and _is_id(batch_id) and await self.is_on_disk(batch_id, tenant):
+        """The record. NotFound for unknown and foreign ids; StoreUnavailable while put back."""
+        record = await self.load(batch_id) if is_batch_id(batch_id) else None
+        if record is None and is_batch_id(batch_id) and await self.is_on_disk(batch_id, tenant):
             raise StoreUnavailable("The batch is being put back into the queue.", retry_after=2)
         if record is None or record.facts.tenant != tenant:
             raise NotFound(f"No such Batch object: {batch_id[:64]}", param="id")
@@ -163,10 +161,14 @@ class BatchStore:
         for name in names:
             await self._blobs.delete(name)
 
-    async def forget(self, facts: BatchFacts) -> None:
-        """Delete the batch: its folder first, so that nothing puts it back."""
-        await self._blobs.delete(job_file(facts.id, ""))
-        await self._commands.remove(facts.id, facts.tenant)
+    async def forget(self, record: BatchRecord) -> None:
+        """Delete the batch, its bill apart: its folder first, so that nothing puts it back."""
+        await self._disk.forget(record, await self.epoch() if record.closed else None)
+        await self._commands.remove(record.id, record.facts.tenant)
+
+    async def forgotten(self) -> list[EndedSegment]:
+        """What batches had delivered that were forgotten before Redis lost everything."""
+        return await self._disk.forgotten(await self.epoch())
 
     async def with_tables(self) -> list[str]:
         """Batches on disk that have closed segments and still know where their lines lie."""
@@ -293,7 +295,3 @@ def merged_name(batch_id: str, kind: str) -> str:
 
 def _record(fields: dict[str, str]) -> BatchRecord | None:
     return BatchRecord.from_fields(fields) if fields else None
-
-
-def _is_id(batch_id: str) -> bool:
-    return batch_id.startswith("batch_") and batch_id[6:].isalnum() and batch_id.isascii()

@@ -5,7 +5,7 @@ listing. All else is read from disk, so many ended jobs cost no memory. Whatever
 put back from disk.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -14,12 +14,14 @@ import orjson
 from gateway.core.errors import NotFound, StoreFull, StoreUnavailable
 from gateway.core.work import PartRef, RowOutcome
 from gateway.schemas.job import JobStatus
-from gateway.store.blobs import BlobStore
+from gateway.store.billed import Billed, ended_job
+from gateway.store.blobs import LocalBlobs
 from gateway.store.job_commands import IdempotencyClaim, JobCommands
 from gateway.store.job_files import (
     ROOT,
     end_blob,
     facts_in,
+    folder_of,
     is_job_id,
     job_blob,
     packed_job,
@@ -27,11 +29,13 @@ from gateway.store.job_files import (
 )
 from gateway.store.job_record import JobEnd, JobFacts, JobRecord, first_fields
 from gateway.store.part_notes import NOTE_BYTES, split
+from gateway.store.rebuild import EndedSegment
 from gateway.store.room import PLENTY, Room
 
 LISTING = "singles"
 REMEMBERED_SECONDS = 600
 _KEY_PREFIX = "\0job "
+_BILLED = "jobs-"
 _MOST_LISTED = 100_000
 _TRIMMED_EVERY = 512
 
@@ -50,9 +54,10 @@ class JobStore:
     Raises StoreUnavailable when Redis does not answer.
     """
 
-    def __init__(self, commands: JobCommands, blobs: BlobStore, room: Room = PLENTY) -> None:
+    def __init__(self, commands: JobCommands, blobs: LocalBlobs, room: Room = PLENTY) -> None:
         self._commands = commands
         self._blobs = blobs
+        self._billed = Billed(blobs)
         self._room = room
         self._made = 0
 
@@ -145,7 +150,12 @@ class JobStore:
         return (await self._blobs.read_ranges(name, [(ref.offset, ref.length)]))[0]
 
     async def remove(self, record: JobRecord) -> None:
-        """Forget a job that has ended. The blob goes first: without it nothing is put back."""
+        """Forget a job that has ended, its bill apart.
+
+        The blob goes first: without it nothing is put back.
+        """
+        if (ended := await self.ended(record)) is not None:
+            await self._note(folder_of(record.id), [ended])
         names = [job_blob(record.id), end_blob(record.id)]
         if record.end is not None and record.end.ref is not None:
             names.append(part_blob(record.id, record.end.ref.part))
@@ -210,9 +220,34 @@ class JobStore:
                 return note.hour, RowOutcome(note.index, ref, note.usage, note.ok)
         return None
 
+    async def ended(self, record: JobRecord) -> EndedSegment | None:
+        """What an ended job has delivered; None when that is nothing, or is gone."""
+        if record.end is None or record.end.ref is None:
+            return None
+        try:
+            result = await self.result(record.id, [record.end.ref.part])
+        except NotFound:
+            return None
+        return None if result is None else ended_job(record.facts, *result)
+
+    async def removed(self) -> AsyncIterator[EndedSegment]:
+        """What jobs had delivered that were removed before Redis lost everything."""
+        epoch = await self.epoch()
+        for name in await self._billed.names(_BILLED):
+            for ended in await self._billed.lost(name, epoch):
+                yield ended
+
     async def remove_folder(self, folder: str) -> None:
         """Delete every job in a folder. Their ids stay in the listing and are not shown."""
+        jobs = [job_id for job_id, found in (await self.ids_in(folder)).items() if found.ended]
+        records = [await self.durable(job_id) for job_id in jobs]
+        work = [await self.ended(record) for record in records if record is not None]
+        await self._note(folder, [ended for ended in work if ended is not None])
         await self._blobs.delete(folder)
+
+    async def _note(self, folder: str, work: Sequence[EndedSegment]) -> None:
+        name = _BILLED + folder.removeprefix(ROOT).rstrip("/")
+        await self._billed.note(name, await self.epoch(), work)
 
     async def _move(self, job_id: str, end: JobEnd) -> str:
         allowed, fields = (JobStatus.QUEUED,), end.to_fields()

@@ -9,8 +9,9 @@ from gateway.store.blobs import LocalBlobs
 from gateway.store.client import StoreClient
 from gateway.store.files import FileStore
 from gateway.store.job_commands import JobCommands
+from gateway.store.keys import shard_of
 from tests.support.batch import chat_line
-from tests.support.batch_plane import BatchPlane
+from tests.support.batch_plane import HOUR, BatchPlane
 from tests.support.clock import ManualClock
 
 
@@ -99,7 +100,7 @@ async def test_leftovers_of_crashes_go(plane: BatchPlane) -> None:
 
 
 async def test_a_batch_is_kept_as_long_as_its_files(plane: BatchPlane) -> None:
-    """After its days it goes when its files are gone, and not before; a running one never."""
+    """It goes after its days and after its files, a running one never; the bill keeps it."""
     running = await plane.start(chat_line("1", "x", model="n"))
     batch_id = await plane.start(chat_line("1", "x"))
     await plane.run(1)
@@ -113,3 +114,7 @@ async def test_a_batch_is_kept_as_long_as_its_files(plane: BatchPlane) -> None:
     assert await expiry.step() == 1
     assert await plane.batches.all_ids() == [running]
     assert [b["id"] for b in (await plane.a.get("/v1/batches")).json()["data"]] == [running]
+    await plane.store.execute_command("FLUSHALL")
+    await plane.reconciler.look()
+    meter = (await plane.queue.meter(shard_of("m"), "a", [HOUR]))["m"]
+    assert (meter["requests"], meter["prompt"]) == (1, 10)

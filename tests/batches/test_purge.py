@@ -2,10 +2,12 @@
 
 import pytest
 
+from gateway.batches.losses import Loss
 from gateway.batches.purge import purge_batch
 from gateway.core.errors import Conflict, NotFound
+from gateway.store.keys import shard_of
 from tests.support.batch import chat_line
-from tests.support.batch_plane import BatchPlane
+from tests.support.batch_plane import HOUR, BatchPlane
 
 
 async def test_nothing_of_a_purged_batch_remains(plane: BatchPlane) -> None:
@@ -18,6 +20,7 @@ async def test_nothing_of_a_purged_batch_remains(plane: BatchPlane) -> None:
         await plane.run(10, model=model)
     await plane.finish()
     output = (await plane.get(batch_id))["output_file_id"]
+    await plane.reconciler.step()
     await purge_batch(plane.batches, plane.queue, batch_id)
     keys = await plane.store.execute_command("KEYS", "*")
     assert not [key for key in keys if batch_id.encode() in key]
@@ -34,3 +37,25 @@ async def test_a_failed_batch_can_be_purged(plane: BatchPlane) -> None:
     batch_id = await plane.start()
     await purge_batch(plane.batches, plane.queue, batch_id)
     assert (await plane.a.get("/v1/batches")).json()["data"] == []
+
+
+async def test_the_bill_outlives_the_batch(plane: BatchPlane) -> None:
+    """Purged, then everything is lost, twice; purged during the repair, too: it counts once."""
+    for early in (True, False):
+        batch_id = await plane.start(chat_line("1", "x"), chat_line("2", "x"))
+        await plane.run(10)
+        await plane.finish()
+        if early:
+            await plane.reconciler.step()
+        else:
+            await plane.store.execute_command("FLUSHALL")
+            await plane.reconciler._losses.begin()
+            await plane.reconciler._look_at(batch_id, Loss(some=True, all=True))
+        await purge_batch(plane.batches, plane.queue, batch_id)
+        for lost in (False, True, True):
+            if lost:
+                await plane.store.execute_command("FLUSHALL")
+            await plane.reconciler.look()
+            meter = (await plane.queue.meter(shard_of("m"), "a", [HOUR]))["m"]
+            assert meter["requests"] == (2 if early else 4)
+            assert meter["prompt"] == (20 if early else 40)

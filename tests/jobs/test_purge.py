@@ -14,6 +14,7 @@ async def test_nothing_of_a_purged_job_remains(plane: BatchPlane) -> None:
         await purge_job(plane.jobs, plane.queue, job_id)
     assert await plane.run(9) == 1
     await plane.finish()
+    await plane.job_keeper.step()
     await purge_job(plane.jobs, plane.queue, job_id)
     keys = await plane.store.execute_command("KEYS", "*")
     assert not [key for key in keys if job_id.encode() in key]

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from gateway.core.ids import new_ordered_id
+from gateway.jobs.purge import purge_job
 from gateway.jobs.put_back import KEPT_SECONDS, JobKeeper
 from gateway.jobs.segment import input_line
 from gateway.store.job_files import folder_of
@@ -65,6 +66,32 @@ async def test_the_bill_of_jobs_is_made_again(plane: BatchPlane) -> None:
         assert (meter["requests"], meter["failed"], meter["prompt"]) == (3, 1, 20)
     states = [record.status for record in (await plane.jobs.page("a", 9, None))[0]]
     assert states == ["failed", "completed", "completed"]
+
+
+async def test_the_bill_outlives_removed_jobs(plane: BatchPlane) -> None:
+    """Deleted, purged, expired, deleted during the repair: each counts once, over two losses."""
+    ids = [(await plane.job(text))["id"] for text in ("deleted", "purged", "early", "expired")]
+    await plane.run(9)
+    await plane.finish()
+    await plane.job_keeper.look()
+    deleted, purged, early, expired = ids
+    assert (await plane.a.delete(f"/v1/jobs/{deleted}")).status_code == 200
+    await purge_job(plane.jobs, plane.queue, purged)
+    keeper = plane.job_keeper
+    for again in range(2):
+        await plane.store.execute_command("FLUSHALL")
+        if not again:
+            loss = await keeper._losses.begin()
+            for folder in await plane.jobs.folders():
+                await keeper._look(folder, loss)
+            assert (await plane.a.delete(f"/v1/jobs/{early}")).status_code == 200
+        else:
+            await plane.jobs.remove_folder(folder_of(expired))
+        for _ in range(2):
+            await keeper.look()
+            meter = (await plane.queue.meter(shard_of("m"), "a", [HOUR]))["m"]
+            assert (meter["requests"], meter["prompt"]) == (4, 40)
+    assert await plane.jobs.folders() == []
 
 
 async def test_a_result_that_a_power_loss_undid(plane: BatchPlane) -> None:
