@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gateway.core.clock import Clock
-from gateway.core.errors import StoreUnavailable
+from gateway.core.errors import Unavailable
 from gateway.core.usage import MOST_TOKENS
 from gateway.metering.hours import hour_of
 from gateway.metering.journal import Journal
@@ -62,7 +62,7 @@ class _Progress:
 class Shipper:
     """Ships this process's journal as it grows, and every file that a process left behind.
 
-    While Redis is away the journals wait on the disk. Shipped files stay readable for
+    While Redis is away or full the journals wait on the disk. Shipped files stay readable for
     ``record_days``.
     """
 
@@ -81,13 +81,15 @@ class Shipper:
     async def run(self, interval: float = INTERVAL_SECONDS) -> None:
         """Ship until cancelled."""
         pause = interval
+        said: type[Unavailable] | None = None
         while True:
             try:
                 await self.ship()
-                pause = interval
-            except StoreUnavailable as error:
-                if pause == interval:
+                pause, said = interval, None
+            except Unavailable as error:
+                if said is not type(error):
                     log.warning("usage waits in the journal: %s", error)
+                said = type(error)
                 pause = min(2 * pause, _LONGEST_PAUSE)
             except Exception:
                 log.exception("usage could not be shipped")
@@ -95,7 +97,7 @@ class Shipper:
             await asyncio.sleep(pause)
 
     async def ship(self) -> None:
-        """Ship all there is. Raises StoreUnavailable; what was not shipped is shipped later."""
+        """Ship all there is. Raises Unavailable; what was not shipped is shipped later."""
         await self._enter(await self._totals.epoch())
         for path in journal_files(self._folder):
             if path != self._journal.path:
@@ -109,7 +111,7 @@ class Shipper:
     async def close(self, timeout_seconds: float = 5.0) -> None:
         """End the journal and ship the rest, if that goes quickly; else the next start does."""
         self._journal.close()
-        with contextlib.suppress(TimeoutError, StoreUnavailable):
+        with contextlib.suppress(TimeoutError, Unavailable):
             async with asyncio.timeout(timeout_seconds):
                 await self._enter(await self._totals.epoch())
                 await self._ship_left(self._journal.path)

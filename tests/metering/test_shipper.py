@@ -224,3 +224,25 @@ def _line(**members: Any) -> dict[str, Any]:
         "estimated": False,
     }
     return line | members
+
+
+async def test_a_full_store_is_said_once(
+    tmp_path: Path, store: StoreClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line, no traceback, however often it is tried; the records are counted later."""
+    node = Node(tmp_path, store)
+    node.call("req_1")
+    node.journal.flush()
+    await store.execute_command("CONFIG", "SET", "maxmemory", "1mb")
+    try:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await node.shipper.run(interval=0.01)
+    finally:
+        await store.execute_command("CONFIG", "SET", "maxmemory", "512mb")
+    [said] = [record for record in caplog.records if record.name == "gateway.metering.shipper"]
+    assert (said.levelname, said.exc_info) == ("WARNING", None)
+    assert "full" in said.getMessage()
+    await node.ship()
+    assert await node.counted() == (1, 40)
+    node.journal.close()
