@@ -230,7 +230,8 @@ class SegmentView:
 class FinishClaim:
     """The right to write the final files of a segment, until a newer fence is given out.
 
-    ``closing`` is what it ends as; ``ref`` where the result of its first row lies, if it has one.
+    ``closing`` is what it ends as; ``ref`` where the result of its first row lies, if it has one;
+    ``caught`` how many of its rows ran at its deadline.
     """
 
     segment: str
@@ -242,3 +243,4 @@ class FinishClaim:
     bad: int
     usage: Usage
     ref: PartRef | None
+    caught: int = 0

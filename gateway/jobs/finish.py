@@ -21,7 +21,11 @@ from gateway.store.queue import QueueClient
 log = logging.getLogger(__name__)
 
 CANCELLED = {"code": "job_cancelled", "message": "The job was cancelled."}
-_EXPIRED = {"code": "deadline_exceeded", "message": "The job did not run before its deadline."}
+_EXPIRED = {
+    "code": "deadline_exceeded",
+    "message": "The job did not run to its end before its deadline.",
+}
+_CAUGHT = {**_EXPIRED, "message": "The job was running at its deadline and was stopped."}
 _LOST = {"code": "internal_error", "message": "The result of the job was lost."}
 
 
@@ -75,7 +79,7 @@ class JobFinisher:
         if claim.ref is None:
             if claim.closing is SegmentStatus.CANCELLED:
                 return JobEnd(JobStatus.CANCELLED, now, error=CANCELLED)
-            return JobEnd(JobStatus.EXPIRED, now, error=_EXPIRED)
+            return JobEnd(JobStatus.EXPIRED, now, error=_CAUGHT if claim.caught else _EXPIRED)
         if claim.ok:
             return JobEnd(JobStatus.COMPLETED, now, claim.usage, ref=claim.ref)
         try:

@@ -166,7 +166,7 @@ class QueueSettlement:
         claim = await self._run("finish_claim", shard, owner, ttl_ms)
         if not claim:
             return None
-        segment, job, tenant, fence, closing, ok, bad, *tokens, ref = claim
+        segment, job, tenant, fence, closing, ok, bad, caught, *tokens, ref = claim
         return FinishClaim(
             segment.decode(),
             job.decode(),
@@ -177,6 +177,7 @@ class QueueSettlement:
             bad,
             Usage(*tokens),
             PartRef(*_REF.unpack(ref)) if ref else None,
+            caught,
         )
 
     async def finish_commit(

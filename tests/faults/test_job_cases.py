@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.jobs import JobClient
 from tests.support.meter import delivered
+from tests.support.scripts import never
 from tests.support.serve import COMMAND, headway, headway_command, one_target, wait_for
 from tests.support.upstream import ScriptedUpstream
 
@@ -65,6 +66,17 @@ def test_que_07_the_deadline_passes_in_the_queue(
             job = client.ended(job_id)
             assert (job["status"], job["error"]["code"]) == ("expired", "deadline_exceeded")
         assert not upstream.calls()
+
+
+def test_the_deadline_passes_in_the_call(tmp_path: Path, upstream: ScriptedUpstream) -> None:
+    """The call is aborted, and the job says that it was running."""
+    upstream.on("m", never())
+    with headway(tmp_path, one_target(upstream.url)) as running:
+        client = JobClient(running)
+        job = client.ended(client.start("long", deadline=2)["id"])
+        assert (job["status"], job["error"]["code"]) == ("expired", "deadline_exceeded")
+        assert "was running" in job["error"]["message"]
+        assert len(upstream.calls()) == 1
 
 
 @pytest.mark.parametrize("pause", [3.0, pytest.param(60.0, marks=pytest.mark.long)])

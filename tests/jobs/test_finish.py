@@ -37,6 +37,22 @@ async def test_a_job_past_its_deadline(plane: BatchPlane) -> None:
     assert (job["status"], job["error"]["code"]) == ("expired", "deadline_exceeded")
 
 
+async def test_a_job_that_runs_at_its_deadline(plane: BatchPlane) -> None:
+    """Expired too, and its error says that it ran."""
+    job_id = (await plane.job(deadline=1))["id"]
+    assert await plane.run(9, commit=False) == 1
+    await asyncio.sleep(1.1)
+    for _ in range(2):
+        await plane.queue.tick(shard_of("m"), 9, grace_ms=1)
+        await asyncio.sleep(0.01)
+    await plane.finish()
+    error = (await plane.get_job(job_id))["error"]
+    assert error == {
+        "code": "deadline_exceeded",
+        "message": "The job was running at its deadline and was stopped.",
+    }
+
+
 @pytest.mark.parametrize("broken", ["end", "save"])
 async def test_a_crash_while_finishing(
     plane: BatchPlane, broken: str, monkeypatch: pytest.MonkeyPatch

@@ -14,7 +14,7 @@
 --   edf            zset    segment -> deadline ms; segments that are queued
 --   later          zset    segment -> due ms; segments whose only work is not due yet
 --   s:<segment>    hash    the record: job, tenant, model, endpoint, weight, n, cur, ok, bad,
---                          leased, status, closing, deadline, prio, nb: ms before which nothing is
+--                          leased, status, closing, caught: rows that ran at the deadline, deadline, prio, nb: ms before which nothing is
 --                          leased, paused, held: not started yet, in, ix, grace, fence, open: sum of
 --                          estimates of rows not done, prompt, completion, cached, reasoning; "<hour>": what the meter
 --                          got for it in that hour

@@ -28,9 +28,11 @@ end
 if #due > 0 then wake() end
 local late = jump > 0 and {} or call('ZRANGEBYSCORE', P .. 'edf', '-inf', now, 'LIMIT', 0, ARGV[1])
 for _, seg in ipairs(late) do
-  leave_queue(seg, call('HGET', P .. 's:' .. seg, 'tenant'))
+  local h = call('HMGET', P .. 's:' .. seg, 'tenant', 'leased')
+  leave_queue(seg, h[1])
   local grace = now + tonumber(ARGV[2])
-  call('HSET', P .. 's:' .. seg, 'status', 'cancelling', 'closing', 'expired', 'grace', grace)
+  call('HSET', P .. 's:' .. seg, 'status', 'cancelling', 'closing', 'expired', 'grace', grace,
+    'caught', h[2] or 0)
   call('ZADD', P .. 'grace', grace, seg)
   close_if_done(seg, now)
 end
