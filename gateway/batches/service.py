@@ -7,7 +7,7 @@ import logging
 from gateway.batches.progress import with_progress
 from gateway.batches.states import at, before
 from gateway.core.clock import Clock
-from gateway.core.errors import Conflict, InvalidRequest
+from gateway.core.errors import Conflict, InvalidRequest, NotFound
 from gateway.core.ids import new_ordered_id
 from gateway.schemas.batch import BatchCreate, BatchStatus
 from gateway.schemas.file import BATCH
@@ -134,7 +134,10 @@ class BatchService:
         return await self._batches.create(facts, blob)
 
     async def _checked_input(self, caller: Caller, request: BatchCreate) -> None:
-        record = await self._files.get(caller.tenant, request.input_file_id)
+        try:
+            record = await self._files.get(caller.tenant, request.input_file_id)
+        except NotFound as error:
+            raise NotFound(error.message, param="input_file_id") from None
         if record.purpose != BATCH:
             raise InvalidRequest(
                 f"The file has the purpose '{record.purpose}', it must be '{BATCH}'.",

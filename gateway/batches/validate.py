@@ -92,7 +92,7 @@ class LineChecker:
         content = _CONTENT.get(self._endpoint)
         if content and body.get(content) is None:
             param = f"body.{content}"
-            raise LineFault("invalid_request", f"{param} is missing.", param)
+            raise LineFault("missing_required_parameter", f"{param} is missing.", param)
         return model, body
 
 

@@ -32,7 +32,7 @@ async def test_unknown_file(plane: BatchPlane) -> None:
     for file_id in ("file-" + "0" * 24, "../x"):
         answer = await _post(plane, input_file_id=file_id)
         assert answer.status_code == 404
-        checked(answer.json(), "error")
+        assert checked(answer.json(), "error")["error"]["param"] == "input_file_id"
 
 
 async def test_wrong_purpose(plane: BatchPlane) -> None:

@@ -47,7 +47,7 @@ def test_missing_members_are_named(name: str) -> None:
         ({"body": {"model": "m", "stream": True}}, ("streaming_unsupported", "body.stream")),
         ({"body": {"messages": []}}, ("invalid_request", "body.model")),
         ({"body": {"model": "n", "messages": []}}, ("model_not_found", "body.model")),
-        ({"body": {"model": "m"}}, ("invalid_request", "body.messages")),
+        ({"body": {"model": "m"}}, ("missing_required_parameter", "body.messages")),
     ],
 )
 def test_other_faults(members: dict[str, Any], fault: tuple[str, str]) -> None:
