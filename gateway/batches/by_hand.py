@@ -12,8 +12,9 @@ from gateway.store.queue import QueueClient
 
 async def set_pauses_again(controls: Controls, queue: QueueClient) -> None:
     """Pauses of tenants and of everything; before work that was lost is put back."""
+    there = await queue.shards()
     for pause in await controls.pauses():
-        for shard in pause.shards:
+        for shard in {*pause.shards, *there}:
             if pause.paused:
                 await queue.pause_ahead(shard, pause.scope)
             else:

@@ -188,12 +188,13 @@ def _batch_loops(
     policy: Policy, redis: StoreClient, blobs: LocalBlobs, limits: LeaseLimits, clock: Clock
 ) -> tuple[Runs, ...]:
     """Intake and reconciling: what batches need besides their rows."""
-    queue = QueueClient(redis)
+    controls = Controls(blobs)
+    queue = QueueClient(redis, standing=controls)
     batches = BatchStore(JobCommands(redis), blobs)
     rule = IntakeRule(limits.ttl_ms, policy.quota)
     return (
         Intake(batches, blobs, queue, policy.served(), clock, rule),
-        Reconciler(batches, queue, Controls(blobs), clock),
+        Reconciler(batches, queue, controls, clock),
     )
 
 
@@ -222,7 +223,8 @@ def _ending_loops(
     tell: Tell | None,
 ) -> tuple[Runs, ...]:
     """Finalising, and what puts jobs back."""
-    queue = QueueClient(redis)
+    controls = Controls(blobs)
+    queue = QueueClient(redis, standing=controls)
     batches = BatchStore(JobCommands(redis), blobs)
     publisher = Publisher(batches, FileStore(blobs, clock), blobs, clock)
     finalizer = Finalizer(batches, blobs, queue, publisher, clock)
@@ -230,7 +232,7 @@ def _ending_loops(
     ends = JobFinisher(jobs, blobs, queue, clock, tell)
     return (
         Finishing(queue, finalizer, ends, finisher, job_done),
-        JobKeeper(jobs, queue, Controls(blobs), clock),
+        JobKeeper(jobs, queue, controls, clock),
     )
 
 

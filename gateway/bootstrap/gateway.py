@@ -44,6 +44,7 @@ from gateway.routing.router import Router
 from gateway.store.batches import BatchStore
 from gateway.store.blobs import LocalBlobs
 from gateway.store.client import StoreClient, connect
+from gateway.store.controls import Controls
 from gateway.store.cooldowns import CooldownChannel
 from gateway.store.files import FileStore
 from gateway.store.job_commands import JobCommands
@@ -197,7 +198,8 @@ def _jobs(
 ) -> JobService:
     blobs = LocalBlobs(settings.data_dir)
     store = JobStore(JobCommands(redis, LISTING), blobs, _room(settings, clock))
-    return JobService(store, QueueClient(redis), router, policy.quota, clock)
+    queue = QueueClient(redis, standing=Controls(blobs))
+    return JobService(store, queue, router, policy.quota, clock)
 
 
 def _job_routes(settings: Settings, jobs: JobService, calls: CallParts) -> list[Route]:

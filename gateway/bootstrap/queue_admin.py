@@ -43,17 +43,30 @@ class QueueAdmin:
         self._controls = controls
 
     async def pause(self, chosen: Selection, *, resume: bool) -> int:
-        """Pause or resume; how many shards or segments it is now true for."""
+        """Pause or resume; how many shards or segments it is now true for.
+
+        Of a tenant and of everything it also holds for what comes. 0: the batch has ended.
+        """
+        if chosen.batch is None:
+            return await self._pause_all(chosen, resume=resume)
         act = self._queue.resume if resume else self._queue.pause
-        places = await self._places(chosen)
-        known = [place for place in places if await act(*place) is not None]
-        if known and chosen.batch is None:
-            shards = [shard for shard, _ in known]
-            await self._controls.note_pause(known[0][1], shards, paused=not resume)
-        elif known:
-            for batch_id in await self._running(chosen):
-                await self._controls.note_batch(batch_id, paused=not resume)
-        return len(known)
+        running = await self._running(chosen)
+        for batch_id in running:
+            await self._controls.note_batch(batch_id, paused=not resume)
+        known = [p for p in await self._places(chosen) if await act(*p) is not None]
+        return len(known) if is_job(chosen.batch) else max(len(known), 1) if running else 0
+
+    async def _pause_all(self, chosen: Selection, *, resume: bool) -> int:
+        """On disk first: a shard that is new meanwhile finds it there, or is found here."""
+        scope, shards = _scope_of(chosen), await self._queue.shards()
+        await self._controls.note_pause(scope, shards, paused=not resume)
+        shards = await self._queue.shards()
+        for shard in shards:
+            if resume:
+                await self._queue.resume(shard, scope)
+            else:
+                await self._queue.pause_ahead(shard, scope)
+        return len(shards)
 
     async def reprioritise(self, chosen: Selection, priority: int) -> int:
         """Set a priority; how many segments changed."""
@@ -111,7 +124,7 @@ class QueueAdmin:
         if chosen.batch is not None:
             segments = await self._segments(chosen.batch)
             return [(shard_of(model), Scope("segment", name)) for name, model in segments]
-        scope = Scope() if chosen.tenant is None else Scope("tenant", chosen.tenant)
+        scope = _scope_of(chosen)
         return [(shard, scope) for shard in await self._queue.shards()]
 
     async def _running(self, chosen: Selection) -> list[str]:
@@ -135,6 +148,10 @@ class QueueAdmin:
             if batch is not None:
                 return [(s.segment, s.model) for s in batch.segments]
         raise NotFound(f"No such batch or job: {name[:64]}", param="id")
+
+
+def _scope_of(chosen: Selection) -> Scope:
+    return Scope() if chosen.tenant is None else Scope("tenant", chosen.tenant)
 
 
 @asynccontextmanager

@@ -61,9 +61,13 @@ def pause(
     everything: All = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Start nothing more of a batch, a tenant or all; running rows finish, deadlines go on."""
+    """Start nothing more of a batch, a tenant or all; running rows finish, deadlines go on.
+
+    Of a tenant or all it holds for later work too.
+    """
     chosen = _chosen(batch_id, tenant, everything)
-    _say("paused", _do(data_dir, lambda admin: admin.pause(chosen, resume=False)))
+    count = _do(data_dir, lambda admin: admin.pause(chosen, resume=False))
+    _say_what(chosen, "paused", ", also what comes", count)
 
 
 @app.command()
@@ -75,7 +79,8 @@ def resume(
 ) -> None:
     """Undo a pause of the same batch or tenant, or of all."""
     chosen = _chosen(batch_id, tenant, everything)
-    _say("resumed", _do(data_dir, lambda admin: admin.pause(chosen, resume=True)))
+    count = _do(data_dir, lambda admin: admin.pause(chosen, resume=True))
+    _say_what(chosen, "resumed", "", count)
 
 
 @app.command()
@@ -139,6 +144,17 @@ def _do(data_dir: Path | None, work: "Callable[[QueueAdmin], Awaitable[_T]]") ->
             return await work(admin)
 
     return asyncio.run(run())
+
+
+def _say_what(chosen: "Selection", done: str, more: str, count: int) -> None:
+    if chosen.batch is None:
+        who = "everything" if chosen.tenant is None else f"tenant {chosen.tenant}"
+        typer.echo(f"{who} is {done}{more}")
+        return
+    if count == 0:
+        typer.echo(f"nothing of {chosen.batch} is left to be {done}", err=True)
+        raise typer.Exit(_BROKEN)
+    _say(done, count)
 
 
 def _say(what: str, count: int) -> None:

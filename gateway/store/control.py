@@ -1,7 +1,7 @@
 """What an operator does with the queue: pause, resume, reorder, try again, forget."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from gateway.core.errors import Conflict
 from gateway.store.client import StoreClient
@@ -19,10 +19,42 @@ class Scope:
     name: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Of a tenant or of everything, and the shards that there were when it was set."""
+
+    scope: Scope
+    shards: tuple[str, ...]
+    paused: bool
+
+
+class Standing(Protocol):
+    """What holds also for shards that are not there yet; see ``gateway.store.controls``."""
+
+    async def pauses(self) -> list[Pause]:
+        """Of every scope the latest word."""
+
+
 class QueueControl:
     """The operator's part of the queue client."""
 
     _redis: StoreClient
+    _standing: Standing | None = None
+
+    async def list_shard(self, shard: str) -> bool:
+        """List a shard before its first segment. True when it was not listed."""
+        return bool(await self._redis.execute_command("SADD", SHARDS, shard))
+
+    async def pause_standing(self, shard: str) -> None:
+        """Pause in a listed shard what is paused everywhere, also while that changes."""
+        known: list[Pause] | None = None
+        while self._standing is not None and known != (found := await self._standing.pauses()):
+            known = found
+            for pause in found:
+                if pause.paused:
+                    await self.pause_ahead(shard, pause.scope)
+                else:
+                    await self.resume(shard, pause.scope)
 
     async def _control(self, name: str, shard: str, *args: str | int) -> Any:
         return await run_script(self._redis, name, shard, *args)
@@ -36,7 +68,7 @@ class QueueControl:
 
     async def pause_ahead(self, shard: str, scope: Scope) -> None:
         """Pause a shard or tenant, also one that is not there yet."""
-        await self._redis.execute_command("SADD", SHARDS, shard)
+        await self.list_shard(shard)
         await self._control("pause", shard, scope.kind, scope.name, 1, 1)
 
     async def resume(self, shard: str, scope: Scope) -> bool | None:

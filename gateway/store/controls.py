@@ -13,7 +13,7 @@ import orjson
 from gateway.core.errors import NotFound
 from gateway.store.batch_disk import job_file
 from gateway.store.blobs import BlobStore
-from gateway.store.control import Scope
+from gateway.store.control import Pause, Scope
 
 _FOLDER = "control/"
 
@@ -24,15 +24,6 @@ class Control:
 
     paused: bool | None = None
     priority: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Of a tenant or of everything, and the shards in which it was set."""
-
-    scope: Scope
-    shards: tuple[str, ...]
-    paused: bool
 
 
 class Controls:

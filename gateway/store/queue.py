@@ -7,8 +7,8 @@ from gateway.core.clock import since_boot
 from gateway.core.errors import RateLimited
 from gateway.core.work import Extended, Lease, LeasedRow, LeasedRun, Quota, SegmentSpec, Turns
 from gateway.store.client import StoreClient
-from gateway.store.control import QueueControl
-from gateway.store.keys import SHARDS, shard_key
+from gateway.store.control import QueueControl, Standing
+from gateway.store.keys import shard_key
 from gateway.store.outlook import QueueOutlook
 from gateway.store.rebuild import QueueRebuild, spec_arguments
 from gateway.store.settle import QueueSettlement, RetryRule
@@ -32,17 +32,25 @@ class QueueClient(QueueSettlement, QueueRebuild, QueueControl, QueueOutlook, Que
     """All operations of the queue. Every method is one script or one read, and may be repeated.
 
     Raises StoreUnavailable when the server does not answer, StoreFull when it is out of memory.
+    ``standing`` are pauses that hold in every shard from its first segment on; who enqueues has it.
     """
 
-    def __init__(self, redis: StoreClient, seconds: Callable[[], float] = since_boot) -> None:
+    def __init__(
+        self,
+        redis: StoreClient,
+        seconds: Callable[[], float] = since_boot,
+        standing: Standing | None = None,
+    ) -> None:
         super().__init__(redis, seconds)
+        self._standing = standing
         self._listed: set[str] = set()
 
     async def enqueue(self, shard: str, spec: SegmentSpec, quota: Quota | None = None) -> bool:
         """Add a segment. True when it is new, False when it was there.
 
-        A shard is listed before its first segment. A server that lost everything refuses until
-        that was done again. Raises RateLimited when the tenant would have more than ``quota``.
+        A shard is listed, and paused if need be, before its first segment. A server that lost
+        everything refuses until that was done again. Raises RateLimited when the tenant would have
+        more than ``quota``.
         """
         [added] = await self.enqueue_all(shard, [(spec, quota or Quota())])
         if isinstance(added, Exception):
@@ -59,7 +67,8 @@ class QueueClient(QueueSettlement, QueueRebuild, QueueControl, QueueOutlook, Que
         added = await self._enqueue(shard, wanted) if shard in self._listed else [_NEW_SHARD]
         if added[0] == _NEW_SHARD:
             self._listed.discard(shard)
-            await self._redis.execute_command("SADD", SHARDS, shard)
+            await self.list_shard(shard)
+            await self.pause_standing(shard)
             added = await self._enqueue(shard, wanted)
             self._listed.add(shard)
         answers = zip(*[iter(added)] * 2, strict=True)

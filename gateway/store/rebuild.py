@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from gateway.core.usage import Usage
 from gateway.core.work import RowOutcome, SegmentSpec, SegmentStatus
-from gateway.store.client import StoreClient
-from gateway.store.keys import SHARDS
+from gateway.store.control import QueueControl
 from gateway.store.scripts import run_script
 
 METERED = ("requests", "failed", "prompt", "completion", "cached", "reasoning")
@@ -35,10 +34,8 @@ class EndedSegment:
     hours: Mapping[str, Mapping[str, int]]
 
 
-class QueueRebuild:
+class QueueRebuild(QueueControl):
     """The rebuilding part of the queue client."""
-
-    _redis: StoreClient
 
     async def rebuild(
         self, shard: str, spec: SegmentSpec, done: Mapping[str, Sequence[RowOutcome]]
@@ -47,7 +44,7 @@ class QueueRebuild:
 
         Rows of the segment that are not among them wait again. False when the segment is there.
         """
-        await self._redis.execute_command("SADD", SHARDS, shard)
+        await self._prepare(shard)
         rows = {outcome.index: outcome for some in done.values() for outcome in some}
         cursor = max(rows, default=-1) + 1
         missing = [index for index in range(cursor) if index not in rows]
@@ -79,7 +76,7 @@ class QueueRebuild:
 
     async def settle_ended(self, shard: str, ended: EndedSegment) -> bool:
         """Make a segment terminal and its meter what ``ended`` says. False: it is so already."""
-        await self._redis.execute_command("SADD", SHARDS, shard)
+        await self._prepare(shard)
         answer = await run_script(
             self._redis,
             "settle_ended",
@@ -96,6 +93,10 @@ class QueueRebuild:
             *_hours(ended.hours),
         )
         return bool(answer)
+
+    async def _prepare(self, shard: str) -> None:
+        if await self.list_shard(shard):
+            await self.pause_standing(shard)
 
 
 def spec_arguments(spec: SegmentSpec) -> tuple[str | int | bytes, ...]:

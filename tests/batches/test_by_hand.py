@@ -1,5 +1,6 @@
 """What an operator set by hand holds after Redis lost everything."""
 
+import orjson
 import pytest
 from pydantic import SecretStr
 
@@ -56,6 +57,45 @@ async def test_a_paused_tenants_jobs_wait_after_a_loss(plane: BatchPlane, store_
     assert await plane.run(9) == 1
 
 
+@pytest.mark.parametrize("tenant", ["a", None])
+async def test_a_pause_holds_for_what_comes(
+    plane: BatchPlane, store_url: str, tenant: str | None
+) -> None:
+    """Models and tenants that the queue never saw: batches and jobs wait, also after a loss."""
+    settings = Settings(data_dir=plane.root, redis_url=SecretStr(store_url))
+    await plane.reconciler.look()
+    async with open_admin(settings) as admin:
+        assert await admin.pause(Selection(tenant=tenant), resume=False) == 0
+        await plane.start(chat_line("1", "x"))
+        assert await admin.pause(Selection(tenant=tenant), resume=False) == 1
+        await plane.start(chat_line("1", "x"), chat_line("2", "x", model="n"))
+        await plane.job()
+        for lost in (False, True):
+            if lost:
+                await _lose_everything(plane)
+            assert await plane.run(9) + await plane.run(9, model="n") == 0
+        await admin.pause(Selection(tenant=tenant), resume=True)
+    await plane.start(chat_line("1", "x", model="n"))
+    assert (await plane.run(9), await plane.run(9, model="n")) == (3, 2)
+    for model in ("m", "n"):
+        assert await plane.queue.audit(shard_of(model)) == []
+
+
+async def test_a_batch_is_paused_before_it_is_validated(plane: BatchPlane, store_url: str) -> None:
+    """It has no segments yet; none of its rows starts. One that has ended is not paused."""
+    settings = Settings(data_dir=plane.root, redis_url=SecretStr(store_url))
+    failed = await plane.start()
+    content = orjson.dumps(chat_line("1", "x"))
+    batch_id = (await plane.create(await plane.upload(content)))["id"]
+    async with open_admin(settings) as admin:
+        assert await admin.pause(Selection(failed), resume=False) == 0
+        assert await admin.pause(Selection(batch_id), resume=False) == 1
+        await plane.intake.step()
+        assert await plane.run(9) == 0
+        assert await admin.pause(Selection(batch_id), resume=True) == 1
+        assert await plane.run(9) == 1
+
+
 @pytest.mark.parametrize("which", ["batch", "tenant"])
 async def test_a_priority_outlives_a_loss(plane: BatchPlane, store_url: str, which: str) -> None:
     """A batch that was moved ahead is still ahead."""
@@ -80,6 +120,6 @@ async def test_an_ended_batch_keeps_nothing(plane: BatchPlane, store_url: str) -
         await admin.reprioritise(Selection(batch_id), 3)
         await plane.run(9)
         await plane.finish()
-        await admin.pause(Selection(batch_id), resume=False)
+        assert await admin.pause(Selection(batch_id), resume=False) == 0
     assert (await plane.get(batch_id))["status"] == "completed"
     assert not list(plane.root.rglob("control*"))

@@ -41,9 +41,15 @@ async def test_stats_and_audit(
 async def test_pause_and_resume(tmp_path: Path, store_url: str, queue: QueueClient) -> None:
     """A paused tenant is not served; what is meant must be said."""
     await queue.enqueue(SHARD, segment("j.0", 3))
-    assert _queue(store_url, tmp_path, "pause", "--tenant", "t")[:2] == (0, "1 paused\n")
+    assert _queue(store_url, tmp_path, "pause", "--tenant", "t")[:2] == (
+        0,
+        "tenant t is paused, also what comes\n",
+    )
     assert await queue.lease(SHARD, "w", 1, 10**9, 5000) is None
-    assert _queue(store_url, tmp_path, "resume", "--tenant", "t")[:2] == (0, "1 resumed\n")
+    assert _queue(store_url, tmp_path, "resume", "--tenant", "t")[:2] == (
+        0,
+        "tenant t is resumed\n",
+    )
     assert await queue.lease(SHARD, "w", 1, 10**9, 5000) is not None
     assert _queue(store_url, tmp_path, "pause")[0] == 2
     code, _, told = _queue(store_url, tmp_path, "pause", "batch_none")

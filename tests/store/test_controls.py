@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from gateway.store.blobs import LocalBlobs
-from gateway.store.control import Scope
-from gateway.store.controls import Control, Controls, Pause
+from gateway.store.control import Pause, Scope
+from gateway.store.controls import Control, Controls
 
 
 async def test_a_batch(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ class BatchPlane:
         self.blobs = LocalBlobs(self.root)
         self.controls = Controls(self.blobs)
         self.files = FileStore(self.blobs, self.clock)
-        self.queue = QueueClient(self.store)
+        self.queue = QueueClient(self.store, standing=self.controls)
         self.batches = BatchStore(JobCommands(self.store), self.blobs)
         self.service = BatchService(self.batches, self.files, self.queue, self.clock)
         self.publisher = Publisher(self.batches, self.files, self.blobs, self.clock)
