@@ -145,7 +145,8 @@ def forecasts(segments: Sequence[OpenSegment], pace: Pace, now_ms: int) -> dict[
     """The forecast for each segment."""
     rows, tokens = pace.rows or 0.0, pace.tokens or 0.0
     named = [segment for segment in segments if segment.segment]
-    made = {s.segment: Forecast(None, rows, pace.stalled and not s.paused) for s in named}
+    paused, unknown = Forecast(None, 0.0, paused=True), Forecast(None, rows, pace.stalled)
+    made = {s.segment: paused if s.paused else unknown for s in named}
     if tokens <= 0:
         return made
     fair = _fair([segment for segment in segments if not segment.paused], tokens)

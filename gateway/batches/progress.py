@@ -53,6 +53,7 @@ def outlook_of(parts: Sequence[Progress]) -> Outlook:
         rows_per_second=round(rate, 3) or None,
         deadline_at_risk=bool(late),
         warning=warning(worst.forecast, worst.deadline_ms) if worst else None,
+        paused=bool(parts) and all(part.forecast.paused for part in parts),
     )
 
 

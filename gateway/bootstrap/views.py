@@ -10,7 +10,9 @@ from gateway.metering.hours import hour_of, last_hours
 from gateway.metering.record import CallRecord
 from gateway.metering.recovery import read_records
 from gateway.metering.report import UsageReport, usage_report
+from gateway.store.blobs import LocalBlobs
 from gateway.store.client import connect
+from gateway.store.controls import Controls
 from gateway.store.queue import QueueClient
 from gateway.store.usage import UsageTotals
 
@@ -23,6 +25,18 @@ async def queue_stats(settings: Settings) -> dict[str, dict[str, Any]]:
         return {shard: await queue.stats(shard) for shard in await queue.shards()}
     finally:
         await client.aclose()
+
+
+async def queue_pauses(settings: Settings) -> dict[str, Any]:
+    """What an operator has paused; empty when that is nothing. Jobs are not among it."""
+    controls = Controls(LocalBlobs(settings.data_dir))
+    scopes = [pause.scope for pause in await controls.pauses() if pause.paused]
+    found = {
+        "everything": any(scope.kind == "shard" for scope in scopes),
+        "tenants": sorted(scope.name for scope in scopes if scope.kind == "tenant"),
+        "batches": await controls.paused_batches(),
+    }
+    return found if any(found.values()) else {}
 
 
 async def queue_audit(settings: Settings) -> dict[str, list[str]]:

@@ -26,11 +26,14 @@ app = typer.Typer(help="Look into the queue, and change it.", no_args_is_help=Tr
 
 @app.command()
 def stats(data_dir: DataDir = None) -> None:
-    """Counters of every shard as JSON, one shard a line."""
-    from gateway.bootstrap.views import queue_stats
+    """Counters of every shard as JSON, one shard a line; then what is paused, if anything is."""
+    from gateway.bootstrap.views import queue_pauses, queue_stats
 
-    for shard, counters in asyncio.run(queue_stats(load_settings(data_dir=data_dir))).items():
+    settings = load_settings(data_dir=data_dir)
+    for shard, counters in asyncio.run(queue_stats(settings)).items():
         typer.echo(json.dumps({"shard": shard, **counters}))
+    if paused := asyncio.run(queue_pauses(settings)):
+        typer.echo(json.dumps({"paused": paused}))
 
 
 @app.command()

@@ -68,12 +68,14 @@ class Outlook:
     """When a running batch will be done (Unix seconds), and whether that is in time.
 
     None where it is not known; ``rows_per_second`` is the pace of its models, all batches together.
+    ``paused``: an operator said so, of the batch, its tenant or everything.
     """
 
     eta: int | None
     rows_per_second: float | None
     deadline_at_risk: bool
     warning: str | None
+    paused: bool = False
 
 
 def parse_batch_create(body: bytes, min_window_seconds: float) -> BatchCreate:

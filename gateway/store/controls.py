@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from gateway.core.errors import NotFound
-from gateway.store.batch_disk import job_file
+from gateway.store.batch_disk import JOBS, job_file
 from gateway.store.blobs import BlobStore
 from gateway.store.control import Pause, Scope
 
@@ -40,6 +40,12 @@ class Controls:
     async def of_batch(self, batch_id: str) -> Control:
         """What was set of a batch."""
         return Control(**await self._read(job_file(batch_id, "control.json")))
+
+    async def paused_batches(self) -> list[str]:
+        """Batches that are paused by themselves and have not ended."""
+        names = [name for name in await self._blobs.list(JOBS) if name.endswith("/")]
+        ids = [name[len(JOBS) : -1] for name in names]
+        return [batch_id for batch_id in ids if (await self.of_batch(batch_id)).paused]
 
     async def note_pause(self, scope: Scope, shards: Sequence[str], *, paused: bool) -> None:
         """Keep whether a tenant or everything is paused; the latest word of a scope counts."""

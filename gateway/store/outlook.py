@@ -11,6 +11,7 @@ from gateway.store.scripts import run_script
 _MOST = 500
 _VALUES = 8
 _GOOD_SECONDS = 30
+_RUNS, _STALLED, _PAUSED = "0", "1", "2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,14 @@ class Outlook:
 class Forecast:
     """When a segment will be done, None: not known; rows its shard does in a second.
 
-    ``stalled``: there is work, and for a minute none of it was done.
+    ``stalled``: there is work, and for a minute none of it was done. ``paused``: by hand, itself,
+    its tenant or everything.
     """
 
     eta_ms: int | None
     rate: float
     stalled: bool = False
+    paused: bool = False
 
 
 UNKNOWN = Forecast(None, 0.0)
@@ -77,8 +80,9 @@ class QueueOutlook:
         found = await self._redis.execute_command("HGET", shard_key(shard, "fc"), segment)
         if found is None:
             return None
-        eta, rate, stalled = found.decode().split(":")
-        return Forecast(int(eta) if eta else None, float(rate), stalled == "1")
+        eta, rate, state = found.decode().split(":")
+        eta_ms = int(eta) if eta else None
+        return Forecast(eta_ms, float(rate), state == _STALLED, state == _PAUSED)
 
 
 def _segment(values: Sequence[Any]) -> OpenSegment:
@@ -92,4 +96,5 @@ def _segment(values: Sequence[Any]) -> OpenSegment:
 
 def _text(made: Forecast) -> str:
     eta = "" if made.eta_ms is None else str(made.eta_ms)
-    return f"{eta}:{made.rate:.6g}:{int(made.stalled)}"
+    state = _PAUSED if made.paused else _STALLED if made.stalled else _RUNS
+    return f"{eta}:{made.rate:.6g}:{state}"

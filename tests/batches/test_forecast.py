@@ -6,6 +6,7 @@ import pytest
 
 from gateway.batches.forecast import Forecaster, Pace, forecasts, is_late, warning
 from gateway.core.clock import SystemClock
+from gateway.store.control import Scope
 from gateway.store.outlook import Forecast, OpenSegment, Outlook
 from gateway.store.queue import QueueClient
 from tests.support.batch import chat_line
@@ -149,6 +150,7 @@ async def test_a_forecast_of_the_queue(
         "rows_per_second": None,
         "deadline_at_risk": False,
         "warning": None,
+        "paused": False,
     }
 
 
@@ -180,6 +182,19 @@ async def test_paused_work_has_no_end(plane: BatchPlane) -> None:
     paused, running = await queue.forecast(SHARD, "a.0"), await queue.forecast(SHARD, "b.0")
     assert paused is not None
     assert running is not None
-    assert paused.eta_ms is None
+    assert (paused.eta_ms, paused.rate, paused.paused) == (None, 0.0, True)
+    assert not running.paused
     assert running.eta_ms is not None
     assert (running.eta_ms / 1000 - clock.now()) == pytest.approx(94 / 0.5, rel=0.1)
+
+
+async def test_a_paused_batch_says_so(plane: BatchPlane) -> None:
+    """It has no pace while it is paused, and goes on when it is not."""
+    batch_id = await plane.start(*(chat_line(str(n), "x") for n in range(4)))
+    forecaster, scope = Forecaster(plane.queue, SystemClock()), Scope("segment", f"{batch_id}.0")
+    for change in (plane.queue.pause, plane.queue.resume):
+        await change(SHARD, scope)
+        await forecaster.step()
+        found = (await plane.get(batch_id))["headway"]
+        assert found["paused"] is (change == plane.queue.pause)
+        assert (found["eta"], found["rows_per_second"]) == (None, None)

@@ -46,6 +46,8 @@ async def test_pause_and_resume(tmp_path: Path, store_url: str, queue: QueueClie
         "tenant t is paused, also what comes\n",
     )
     assert await queue.lease(SHARD, "w", 1, 10**9, 5000) is None
+    shown = json.loads(_queue(store_url, tmp_path, "stats")[1].splitlines()[-1])
+    assert shown == {"paused": {"everything": False, "tenants": ["t"], "batches": []}}
     assert _queue(store_url, tmp_path, "resume", "--tenant", "t")[:2] == (
         0,
         "tenant t is resumed\n",

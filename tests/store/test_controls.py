@@ -13,6 +13,8 @@ async def test_a_batch(tmp_path: Path) -> None:
     assert await controls.of_batch("batch_1") == Control()
     await controls.note_batch("batch_1", paused=True)
     await controls.note_batch("batch_1", priority=5)
+    await controls.note_batch("batch_3", priority=5)
+    assert await controls.paused_batches() == ["batch_1"]
     await controls.note_batch("batch_1", paused=False)
     again = Controls(LocalBlobs(tmp_path))
     assert await again.of_batch("batch_1") == Control(paused=False, priority=5)

@@ -49,6 +49,8 @@ async def test_forecasts_are_kept_for_a_while(queue: QueueClient, store: StoreCl
     assert await queue.forecast(SHARD, "a.0") == Forecast(5, 1.5)
     assert await queue.forecast(SHARD, "b.0") == Forecast(None, 0.0, stalled=True)
     assert 0 < await store.execute_command("TTL", f"gw:{{{SHARD}}}:fc") <= 30
+    await queue.put_forecasts(SHARD, {"a.0": Forecast(None, 0.0, paused=True)})
+    assert await queue.forecast(SHARD, "a.0") == Forecast(None, 0.0, paused=True)
     await queue.put_forecasts(SHARD, {"a.0": Forecast(6, 1.5)})
     assert await queue.forecast(SHARD, "b.0") is None
     await queue.put_forecasts(SHARD, {})

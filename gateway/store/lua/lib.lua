@@ -35,7 +35,7 @@
 --   grace          zset    segment -> ms at which a cancelled or expired segment is closed anyway
 --   fin            zset    segment -> ms from which its final files may be claimed
 --   m:<tenant>:<hour> hash "<model>|<figure>" -> sum over delivered rows
---   fc             hash    segment -> "eta ms:rows in a second:stalled"; forecasts, while they are fresh
+--   fc             hash    segment -> "eta ms:rows in a second:1 stalled, 2 paused"; forecasts, while they are fresh
 --   wake           list    at most 64 tokens that wake waiting dispatchers
 local P = string.sub(KEYS[1], 1, -5)
 local call = redis.call
