@@ -18,6 +18,7 @@ from gateway.store.files import FileStore, data_name
 from gateway.store.job_commands import IdempotencyClaim, key_digest
 from gateway.store.keys import shard_of
 from gateway.store.queue import QueueClient
+from gateway.store.room import RECORD_BYTES
 from gateway.tenancy.keys import Caller
 
 log = logging.getLogger(__name__)
@@ -112,7 +113,7 @@ class BatchService:
         batch_id: str,
         idempotency: tuple[str, str] | None = None,
     ) -> BatchRecord:
-        await self._files.room.take(0)
+        await self._files.room.take(RECORD_BYTES)
         await self._checked_input(caller, request)
         now = int(self._clock.now())
         facts = BatchFacts(

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from starlette.routing import Route
 
@@ -101,7 +102,8 @@ async def build_gateway(
     admission = Admission(policy, clock, router.states)
     show_places(observers.metrics, admission)
     show_targets(observers.metrics, router.states, clock, engines=share is None or not share.index)
-    jobs = _jobs(settings, redis, policy, router, clock)
+    disk = _Disk(LocalBlobs(settings.data_dir), _room(settings, clock))
+    jobs = _jobs(disk, redis, policy, router, clock)
     calls = CallParts(
         router,
         registry,
@@ -112,21 +114,21 @@ async def build_gateway(
         StreamTimes(head_hold=policy.head_hold),
         Deferred(jobs),
     )
-    routes = (metrics_route(observers.page), *_job_routes(settings, jobs, calls))
-    keys = KeyRing.from_policy(policy, key)
-    app = _application(settings, redis, calls, watch, _Front(keys, policy.cors.origins, routes))
+    routes = (metrics_route(observers.page), *_job_routes(settings, jobs, calls, disk))
+    front = _Front(KeyRing.from_policy(policy, key), policy.cors.origins, routes, disk)
+    app = _application(settings, redis, calls, watch, front)
     tending = _tend_targets(redis, Rounds(policy, router.states, registry.look), router, clock)
-    beside = (shipper.run(), watch.run(), tending, _tell_load(redis, admission, observers))
-    loops = [asyncio.create_task(loop) for loop in (*beside, *observers.loops())]
+    telling = _tell_load(redis, admission, observers)
+    beside = (shipper.run(), watch.run(), disk.room.run(), tending, telling, *observers.loops())
+    loops = [asyncio.create_task(loop) for loop in beside]
+    ends = (partial(_stop, loops), registry.aclose, shipper.close, observers.aclose, redis.aclose)
+    return Gateway(app, ends)
 
-    async def stop_loops() -> None:
-        for loop in loops:
-            loop.cancel()
-        await asyncio.gather(*loops, return_exceptions=True)
 
-    return Gateway(
-        app, (stop_loops, registry.aclose, shipper.close, observers.aclose, redis.aclose)
-    )
+async def _stop(loops: Sequence[asyncio.Task[None]]) -> None:
+    for loop in loops:
+        loop.cancel()
+    await asyncio.gather(*loops, return_exceptions=True)
 
 
 async def _tell_load(redis: StoreClient, admission: Admission, observers: Observers) -> None:
@@ -140,12 +142,21 @@ async def _tell_load(redis: StoreClient, admission: Admission, observers: Observ
 
 
 @dataclass(frozen=True, slots=True)
+class _Disk:
+    """What is kept, and the one room that all new work asks."""
+
+    blobs: LocalBlobs
+    room: DiskRoom
+
+
+@dataclass(frozen=True, slots=True)
 class _Front:
-    """Who may call, pages of which origins, and routes besides those of files and batches."""
+    """Who may call, pages of which origins, routes besides those of files and batches, the disk."""
 
     keys: KeyRing
     origins: Sequence[str]
     routes: Sequence[Route]
+    disk: _Disk
 
 
 async def _tend_targets(redis: StoreClient, rounds: Rounds, router: Router, clock: Clock) -> None:
@@ -164,8 +175,8 @@ def _application(
     watch: Watch,
     front: "_Front",
 ) -> Drain:
-    blobs = LocalBlobs(settings.data_dir)
-    files = FileStore(blobs, calls.clock, _room(settings, calls.clock))
+    blobs = front.disk.blobs
+    files = FileStore(blobs, calls.clock, front.disk.room)
     batches = BatchStore(JobCommands(redis), blobs)
     queue = QueueClient(redis)
     service = BatchService(batches, files, queue, calls.clock)
@@ -194,19 +205,18 @@ def _application(
 
 
 def _jobs(
-    settings: Settings, redis: StoreClient, policy: Policy, router: Router, clock: Clock
+    disk: _Disk, redis: StoreClient, policy: Policy, router: Router, clock: Clock
 ) -> JobService:
-    blobs = LocalBlobs(settings.data_dir)
-    store = JobStore(JobCommands(redis, LISTING), blobs, _room(settings, clock))
-    queue = QueueClient(redis, standing=Controls(blobs))
+    store = JobStore(JobCommands(redis, LISTING), disk.blobs, disk.room)
+    queue = QueueClient(redis, standing=Controls(disk.blobs))
     return JobService(store, queue, router, policy.quota, clock)
 
 
-def _job_routes(settings: Settings, jobs: JobService, calls: CallParts) -> list[Route]:
+def _job_routes(settings: Settings, jobs: JobService, calls: CallParts, disk: _Disk) -> list[Route]:
     """Of jobs, and of responses, which jobs make in the background."""
     clock, limit = calls.clock, settings.max_body_bytes
     seconds = settings.response_days * _DAY_SECONDS
-    store = ResponseStore(LocalBlobs(settings.data_dir), clock, seconds, _room(settings, clock))
+    store = ResponseStore(disk.blobs, clock, seconds, disk.room)
     responses = ResponseService(store, jobs, limit)
     return [*job_routes(jobs, clock, limit), *response_routes(responses, calls, limit)]
 

@@ -112,12 +112,12 @@ class Settings(BaseSettings):
         default=30.0, gt=0, description="how long call records stay readable in the data directory"
     )
     disk_free_bytes: int = Field(
-        default=256 * 2**20, ge=0, description="uploads and new batches leave that much disk free"
+        default=256 * 2**20, ge=0, description="new work leaves that much disk free"
     )
     disk_limit_bytes: int = Field(
         default=0,
         ge=0,
-        description="uploads and new batches are refused once the data directory has it; 0: never",
+        description="new work is refused once the data directory has it; 0: never",
     )
     batch_days: float = Field(
         default=30.0,

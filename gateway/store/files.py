@@ -19,7 +19,7 @@ from gateway.core.ids import new_ordered_id
 from gateway.schemas.file import file_object
 from gateway.schemas.lists import PageRequest
 from gateway.store.blobs import BlobStore, BlobWriter
-from gateway.store.room import PLENTY, Room
+from gateway.store.room import PLENTY, RECORD_BYTES, Room
 
 _ID = re.compile(r"file-[0-9a-f]{24}")
 _READ_AT_ONCE = 32
@@ -111,7 +111,7 @@ class FileStore:
 
     async def start(self, tenant: str) -> Upload:
         """Begin to receive a file. Raises StoreFull when no new work is taken."""
-        await self.room.take(0)
+        await self.room.take(RECORD_BYTES)
         file_id = new_ordered_id("file", int(self._clock.now() * 1000))
         writer = await self._blobs.create(data_name(tenant, file_id))
         return Upload(self, tenant, file_id, writer)

@@ -30,7 +30,7 @@ from gateway.store.job_files import (
 from gateway.store.job_record import JobEnd, JobFacts, JobRecord, first_fields
 from gateway.store.part_notes import NOTE_BYTES, split
 from gateway.store.rebuild import EndedSegment
-from gateway.store.room import PLENTY, Room
+from gateway.store.room import PLENTY, RECORD_BYTES, Room
 
 LISTING = "singles"
 REMEMBERED_SECONDS = 600
@@ -75,7 +75,7 @@ class JobStore:
         Without room (StoreFull) nothing of it stays. Once its blob is on disk it exists: Redis may
         be away, then the record is put back as if it was lost.
         """
-        await self._room.take(len(line))
+        await self._room.take(len(line) + RECORD_BYTES)
         await self._commands.ping()
         await self._blobs.put(job_blob(facts.id), packed_job(line, facts.tokens, facts.to_json()))
         try:

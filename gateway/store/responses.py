@@ -13,7 +13,7 @@ from gateway.core.clock import Clock
 from gateway.core.errors import NotFound
 from gateway.core.ids import new_ordered_id
 from gateway.store.blobs import BlobStore
-from gateway.store.room import PLENTY, Room
+from gateway.store.room import PLENTY, RECORD_BYTES, Room
 
 ROOT = "response/"
 _PREFIX = "resp_"
@@ -53,7 +53,7 @@ class ResponseStore:
 
     async def make_room(self, size: int) -> None:
         """Before work begins whose result is to be kept: raises StoreFull when it could not be."""
-        await self._room.take(size)
+        await self._room.take(size + RECORD_BYTES)
 
     async def put(self, stored: StoredResponse) -> None:
         """Keep it; one of that id is replaced. Raises StoreFull when there is no room at all.

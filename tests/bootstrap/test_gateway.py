@@ -39,6 +39,45 @@ async def test_it_serves_calls_files_and_batches(
     await gateway.aclose()
 
 
+async def test_all_new_work_asks_one_room(
+    tmp_path: Path, store_url: str, upstream: ScriptedUpstream
+) -> None:
+    """What jobs took is not there for uploads; all are refused alike, near the limit."""
+    policy = Policy.model_validate(one_target(upstream.url))
+    settings = Settings(data_dir=tmp_path, disk_limit_bytes=2**20)
+    gateway = await build_gateway(settings, policy, store_url, "hw-k", SystemClock())
+    transport = httpx.ASGITransport(gateway.app)
+    headers = {"authorization": "Bearer hw-k"}
+    async with httpx.AsyncClient(
+        transport=transport, base_url="http://gateway/v1", headers=headers
+    ) as client:
+        call = {"model": "m", "messages": [{"role": "user", "content": "x" * 100_000}]}
+        job = {"endpoint": "/v1/chat/completions", "body": call}
+        line = b'{"custom_id":"a"}'
+
+        async def upload(content: bytes) -> httpx.Response:
+            sent = {"file": ("in.jsonl", content)}
+            return await client.post("/files", data={"purpose": "batch"}, files=sent)
+
+        file_id = (await upload(line)).json()["id"]
+        batch = {
+            "input_file_id": file_id,
+            "endpoint": "/v1/chat/completions",
+            "completion_window": "24h",
+        }
+        statuses = [(await client.post("/jobs", json=job)).status_code for _ in range(12)]
+        assert statuses == sorted(statuses)
+        assert 7 <= statuses.count(202) <= 10
+        big = await upload(b"x" * 200_000)
+        while (await upload(line)).status_code == 200:
+            pass
+        small = [await client.post("/batches", json=batch), await upload(line)]
+        small.append(await client.post("/responses", json={"model": "m", "input": "x"}))
+        small.append(await client.post("/jobs", json={**job, "body": BODY}))
+        assert {got.status_code for got in (big, *small)} == {503}
+    await gateway.aclose()
+
+
 BODY = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 
 

@@ -57,11 +57,11 @@ async def test_names_that_were_never_given_out(store: ResponseStore, name: str) 
 
 async def test_no_room(tmp_path: Path, clock: ManualClock) -> None:
     """It is said before the work, not after it: what was made is kept while there is a disk."""
-    room = DiskRoom(tmp_path, clock, limit=100)
+    room = DiskRoom(tmp_path, clock, limit=10_000)
     store = ResponseStore(LocalBlobs(tmp_path), clock, DAY, room)
-    await store.make_room(50)
+    await store.make_room(1000)
     with pytest.raises(StoreFull):
-        await store.make_room(60)
+        await store.make_room(1000)
     stored = _stored(clock)
     await store.put(stored)
     assert await store.get("a", stored.id) == stored

@@ -1,5 +1,6 @@
 """New work is refused before the disk is full."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -25,15 +26,57 @@ async def test_what_is_kept_is_limited(tmp_path: Path) -> None:
         await room.take(40_000)
     assert refused.value.retry_after
     await room.take(1000)
-    clock.advance(31)
+    await room.count()
     await room.take(40_000)
     await blobs.put("a/z", b"x" * 100_000)
-    clock.advance(31)
+    await room.count()
     with pytest.raises(StoreFull):
         await room.take(0)
     await blobs.delete("a/")
-    clock.advance(31)
+    await room.count()
     await room.take(0)
+
+
+async def test_it_is_counted_beside_the_requests(tmp_path: Path) -> None:
+    """Nobody who asks counts after the first; what others write is seen soon."""
+    blobs, clock = LocalBlobs(tmp_path), ManualClock(1000)
+    room = DiskRoom(tmp_path, clock, limit=200_000)
+    await asyncio.gather(*(room.take(1000) for _ in range(20)))
+    await blobs.put("a/x", b"x" * 300_000)
+    await room.take(1000)
+    counting = asyncio.create_task(room.run())
+    with pytest.raises(StoreFull):
+        await until_refused(room)
+    counting.cancel()
+    await blobs.delete("a/")
+    with pytest.raises(StoreFull):
+        await room.take(1000)
+    await room.count()
+    await room.take(1000)
+    await DiskRoom(tmp_path, clock).run()  # no limit, nothing to count
+
+
+async def until_refused(room: DiskRoom) -> None:
+    """Ask for nothing until that is too much."""
+    async with asyncio.timeout(5):
+        while True:
+            await room.take(0)
+            await asyncio.sleep(0.01)
+
+
+async def test_what_is_taken_while_it_is_counted_is_added(tmp_path: Path) -> None:
+    """Never more than the limit, however the counts fall."""
+    room = DiskRoom(tmp_path, SystemClock(), limit=100_000)
+    await room.take(0)
+    counts = asyncio.create_task(room.count())
+    await asyncio.sleep(0)
+    for _ in range(10):
+        await room.take(10_000)
+    with pytest.raises(StoreFull):
+        await room.take(1)
+    await counts
+    with pytest.raises(StoreFull):
+        await room.take(1)
 
 
 async def test_some_of_the_disk_stays_free(tmp_path: Path) -> None:
