@@ -20,7 +20,7 @@ demo: $(STAMP) ## Set up, start everything, run the main job in front of you
 	@$(BIN)/headway bench demo
 
 test: check ## Set up and run every test
-	@$(BIN)/python -m pytest -n 3 --dist worksteal
+	@$(BIN)/python -m pytest -n 4 --dist worksteal
 
 test-long: $(STAMP) ## The tests at full scale
 	@$(BIN)/python -m pytest -m "long or not long" --timeout 3600

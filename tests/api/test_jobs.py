@@ -5,6 +5,8 @@ from typing import Any
 import orjson
 import pytest
 
+from gateway.store.job_commands import JobCommands
+from gateway.store.jobs import LISTING
 from gateway.store.keys import shard_of
 from tests.support.batch_plane import HOUR, BatchPlane, job_body
 from tests.support.contract import checked
@@ -80,6 +82,8 @@ async def test_cancel_after_the_end(plane: BatchPlane) -> None:
 
 async def test_delete(plane: BatchPlane) -> None:
     """Only after the end; then it is gone, with its result and its key in the queue, and billed."""
+    repairs = JobCommands(plane.store, LISTING)
+    await repairs.end_epoch(await repairs.begin_epoch())
     job_id = (await plane.job())["id"]
     assert (await plane.a.delete(f"/v1/jobs/{job_id}")).json()["error"]["code"] == (
         "job_not_finished"
