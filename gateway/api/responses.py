@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway.api.auth import CALLER
 from gateway.api.body import parsed, read_body
 from gateway.api.calls import Call, CallParts, class_headers
+from gateway.api.deferred import prefers_async
 from gateway.api.errors import RawHeaders
 from gateway.api.files import caller_of
 from gateway.api.inference import class_without_body, serve
@@ -27,7 +28,7 @@ from gateway.jobs.responses import ResponseService
 from gateway.responses.forms import RESPONSES
 from gateway.routing.classifier import Decision
 from gateway.schemas.lists import list_object, parse_page, whole_number
-from gateway.schemas.responses import SOONEST, ResponseRequest, parse_response
+from gateway.schemas.responses import SOONEST, ResponseRequest, alone, parse_response
 
 Json = dict[str, Any]
 _PAGE = 20
@@ -64,10 +65,25 @@ class CreateResponse:
                 await self._start(asked, scope, receive, send)
                 return
             items = await self._service.conversation(scope[CALLER], asked)
-            await self._service.make_room(asked)
+            deferred = self._parts.deferred if prefers_async(scope["headers"]) else None
+            if deferred is None:
+                await self._service.make_room(asked)
         except ClientError:
             scope[EXTRA_HEADERS] = class_without_body(self._parts, RESPONSES, scope)
             raise
+        if deferred is not None:
+            await deferred.accept(RESPONSES, alone(asked, items), scope, receive, send)
+            return
+        await self._answer(asked, items, scope, receive, send)
+
+    async def _answer(
+        self,
+        asked: ResponseRequest,
+        items: list[Json],
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
         if asked.previous is not None:
             size = len(orjson.dumps(items))
             asked = replace(asked, call=replace(asked.call, prompt_bytes=size))

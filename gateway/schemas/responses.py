@@ -99,6 +99,14 @@ def parse_response_row(body: bytes) -> ModelRequest:
     return request.call
 
 
+def alone(request: ResponseRequest, items: list[dict[str, Any]]) -> ModelRequest:
+    """The call with the whole conversation, ``items``, in it: it goes on from no other one."""
+    if request.previous is None:
+        return request.call
+    members = {k: v for k, v in request.members.items() if k != "previous_response_id"}
+    return replace(request.call, members={**members, "input": items})
+
+
 def input_items(value: Any) -> list[dict[str, Any]]:
     """The items of ``input``; a text is one message. Raises InvalidRequest."""
     if isinstance(value, str):

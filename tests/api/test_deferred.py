@@ -16,6 +16,7 @@ CALLS = {
     "/chat/completions": chat_body(max_tokens=4),
     "/completions": {"model": "m", "prompt": "one two", "max_tokens": 4},
     "/embeddings": {"model": "m", "input": ["one", "two"]},
+    "/responses": {"model": "m", "input": "one two", "max_output_tokens": 16},
 }
 
 
@@ -75,6 +76,31 @@ def test_streams_and_faults(running: RunningHeadway) -> None:
         assert (later.status_code, later.json()) == (now.status_code, now.json())
 
 
+def test_a_response_that_goes_on(running: RunningHeadway) -> None:
+    """The job has the whole conversation; what it goes on from must be there."""
+    first = _post(running, "/responses", CALLS["/responses"]).json()
+    body = {**CALLS["/responses"], "previous_response_id": first["id"]}
+    answer = _post(running, "/responses", body, prefer="respond-async")
+    assert answer.status_code == 202
+    later = _ended(running, answer).json()
+    now = _post(running, "/responses", body).json()
+    assert later["usage"]["input_tokens"] == now["usage"]["input_tokens"]
+    assert now["usage"]["input_tokens"] > first["usage"]["input_tokens"]
+    gone = {**body, "previous_response_id": "resp_" + "0" * 24}
+    assert _post(running, "/responses", gone, prefer="respond-async").status_code == 404
+    streamed = _post(running, "/responses", {**body, "stream": True}, prefer="respond-async")
+    assert (streamed.status_code, streamed.json()["error"]["param"]) == (400, "stream")
+
+
+def test_a_background_response_is_asynchronous_already(running: RunningHeadway) -> None:
+    """It is answered with the response, as without the preference."""
+    body = {**CALLS["/responses"], "background": True}
+    answer = _post(running, "/responses", body, prefer="respond-async")
+    assert answer.status_code == 200
+    assert answer.json()["object"] == "response"
+    assert "preference-applied" not in answer.headers
+
+
 def test_an_idempotency_key_counts(running: RunningHeadway) -> None:
     """The same call with the same key is the same job."""
     headers = {"prefer": "respond-async", "idempotency_key": "once"}
@@ -116,4 +142,4 @@ def _known(body: Any) -> Any:
     return [_known(item) for item in body] if isinstance(body, list) else body
 
 
-_VARYING = {"id", "created", "service_tier"}
+_VARYING = {"id", "created", "created_at", "completed_at", "service_tier"}
