@@ -43,7 +43,8 @@ class BatchesApi:
 
     async def list(self, request: Request) -> Response:
         """GET /v1/batches, newest first."""
-        page = parse_page(request.query_params, default=_PAGE, most=_LARGEST_PAGE)
+        query = request.query_params
+        page = parse_page(query, default=_PAGE, most=_LARGEST_PAGE, prefix="batch_")
         records, has_more = await self._service.page(caller_of(request), page)
         return JSONResponse(list_object([r.to_openai() for r in records], has_more=has_more))
 

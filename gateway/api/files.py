@@ -70,7 +70,8 @@ class FilesApi:
 
     async def list(self, request: Request) -> Response:
         """GET /v1/files."""
-        page = parse_page(request.query_params, default=_PAGE, most=_PAGE)
+        query = request.query_params
+        page = parse_page(query, default=_PAGE, most=_PAGE, prefix="file-")
         purpose = request.query_params.get("purpose") or None
         records, has_more = await self._files.page(caller_of(request).tenant, page, purpose)
         return JSONResponse(list_object([r.to_openai() for r in records], has_more=has_more))

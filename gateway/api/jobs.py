@@ -83,7 +83,8 @@ class JobsApi:
 
     async def list(self, request: Request) -> Response:
         """GET /v1/jobs, newest first."""
-        page = parse_page(request.query_params, default=_PAGE, most=_LARGEST_PAGE)
+        query = request.query_params
+        page = parse_page(query, default=_PAGE, most=_LARGEST_PAGE, prefix="job_")
         records, has_more = await self._service.page(caller_of(request), page)
         return JSONResponse(list_object([r.to_openai() for r in records], has_more=has_more))
 

@@ -1,5 +1,6 @@
 """Pages: the list object and the parameters that ask for one."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,14 +19,21 @@ class PageRequest:
     descending: bool = True
 
 
-def parse_page(query: Mapping[str, str], *, default: int, most: int) -> PageRequest:
-    """Read ``limit``, ``after`` and ``order``. Raises InvalidRequest naming the parameter."""
+def parse_page(
+    query: Mapping[str, str], *, default: int, most: int, prefix: str | None = None
+) -> PageRequest:
+    """Read ``limit``, ``after`` and ``order``. Raises InvalidRequest naming the parameter.
+
+    With a ``prefix``, ``after`` must have the form of an id that begins so. The object may be gone:
+    the page goes on after its place.
+    """
+    after = query.get("after") or None
+    if prefix and after and not re.fullmatch(f"{prefix}[0-9a-f]{{24}}", after):
+        raise InvalidRequest(f"No such object: {after[:64]}", param="after", code="invalid_value")
     order = query.get("order") or "desc"
     if order not in {"asc", "desc"}:
         raise InvalidRequest("order must be 'asc' or 'desc'.", param="order", code="invalid_value")
-    return PageRequest(
-        _limit(query.get("limit"), default, most), query.get("after") or None, order == "desc"
-    )
+    return PageRequest(_limit(query.get("limit"), default, most), after, order == "desc")
 
 
 def list_object(data: Sequence[Mapping[str, Any]], *, has_more: bool) -> dict[str, Any]:

@@ -32,8 +32,11 @@ async def test_it_serves_calls_files_and_batches(
     ) as client:
         body = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
         assert (await client.post("/chat/completions", json=body)).status_code == 200
-        for path in ("/models", "/files", "/batches"):
+        for path in ("/models", "/files", "/batches", "/jobs"):
             assert (await client.get(path)).json()["object"] == "list"
+            assert (await client.get(f"{path}?after=nope")).status_code == (
+                200 if path == "/models" else 400
+            )
         gateway.drain()
         assert (await client.get("/models")).status_code == 503
     await gateway.aclose()

@@ -30,6 +30,16 @@ def test_wrong_values_name_their_parameter(query: dict[str, str], param: str, co
     assert (refused.value.param, refused.value.code) == (param, code)
 
 
+@pytest.mark.parametrize("after", ["nope", "job_nope", "job_" + "0" * 25, "file-" + "0" * 24])
+def test_a_page_begins_after_an_id(after: str) -> None:
+    """One of that kind, whether the object is there or not."""
+    known = "job_" + "0" * 24
+    assert parse_page({"after": known}, default=20, most=100, prefix="job_").after == known
+    with pytest.raises(InvalidRequest) as refused:
+        parse_page({"after": after}, default=20, most=100, prefix="job_")
+    assert refused.value.param == "after"
+
+
 def test_an_empty_list_has_null_ids() -> None:
     """first_id and last_id are there, null when nothing is."""
     assert list_object([], has_more=False) == {
