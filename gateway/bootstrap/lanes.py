@@ -62,6 +62,7 @@ class Lanes:
         if shared is not None:
             self._load.on_arrival(name, lane.make_way)
             self._load.on_gap(name, shared.gap)
+            self._load.on_ttft(name, shared.ttft)
         return lane
 
     def _gate(self) -> Gate:

@@ -32,6 +32,7 @@ class InteractiveLoad:
         self._on_arrival: dict[str, Callable[[], None]] = {}
         self._on_change: dict[str, Callable[[], None]] = {}
         self._on_gap: dict[str, Callable[[float], None]] = {}
+        self._on_ttft: dict[str, Callable[[float], None]] = {}
 
     def on_arrival(self, target: str, call: Callable[[], None]) -> None:
         """``call`` when a gateway has one more interactive call at ``target``."""
@@ -44,6 +45,10 @@ class InteractiveLoad:
     def on_gap(self, target: str, call: Callable[[float], None]) -> None:
         """``call`` with each fresh mean of the gaps between tokens, in seconds."""
         self._on_gap[target] = call
+
+    def on_ttft(self, target: str, call: Callable[[float], None]) -> None:
+        """``call`` with each fresh mean of the time to the first token, in seconds."""
+        self._on_ttft[target] = call
 
     def hear(self, word: LoadWord) -> None:
         """Take in what one gateway says."""
@@ -58,6 +63,8 @@ class InteractiveLoad:
                 self._tell(self._on_change, name)
             if load.itl_s is not None and name in self._on_gap:
                 self._on_gap[name](load.itl_s)
+            if load.ttft_s is not None and name in self._on_ttft:
+                self._on_ttft[name](load.ttft_s)
 
     @staticmethod
     def _tell(listeners: Mapping[str, Callable[[], None]], target: str) -> None:

@@ -25,6 +25,7 @@ _FIRST_FLIGHT: Final = 2.0
 _MISSES: Final = 2
 _EARLY: Final = 0.5
 _LONGEST_HOLD: Final = 1.0
+_USUAL_WAITS: Final = 2.0
 
 
 class Waiting(NamedTuple):
@@ -86,6 +87,7 @@ class SharedEngine:
         self._running = 0
         self._misses = 0
         self._gap = 0.0
+        self._ttft = 0.0
         self._found = False
         self._used_up = False
         self.room = EngineRoom()
@@ -151,13 +153,21 @@ class SharedEngine:
             grown = self._rows * min(_GROWTH, self._share()) + 1
             self._set(grown if self._found else self._rows * 2, now)
 
+    def ttft(self, seconds: float) -> None:
+        """A fresh mean of the time to the first token of interactive calls here."""
+        self._ttft += _GAP_MEMORY * (seconds - self._ttft) if self._ttft else seconds
+
     def _share(self) -> float:
         """How many times the rows of now would bring the gaps to just under the target."""
         return _AIM * self._caps.itl_target / self._gap
 
     def _pressed(self) -> bool:
-        """Late work does not wait, and calls that never stop coming do not stop any for good."""
-        return self._late() or self._clock.monotonic() - self._started_at > _LONGEST_HOLD
+        """Late work does not wait, and calls that never stop coming do not stop any for good.
+
+        Nothing is held longer than two such calls usually wait for their first token.
+        """
+        longest = min(_LONGEST_HOLD, _USUAL_WAITS * self._ttft or _LONGEST_HOLD)
+        return self._late() or self._clock.monotonic() - self._started_at > longest
 
     def _set(self, rows: float, now: float) -> None:
         floor = max(self._caps.floor, self._caps.start) if self._late() else self._caps.floor

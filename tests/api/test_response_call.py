@@ -53,10 +53,11 @@ def test_hosted_tools_go_to_targets_that_have_them(responses: ResponsesPlane) ->
 @pytest.mark.parametrize("model", ["m", "n"])
 def test_a_broken_stream_says_so_once(responses: ResponsesPlane, model: str) -> None:
     """One ``error`` event after content, and no clean end."""
-    upstream = responses.upstream if model == "m" else responses.native
-    events = [chat_chunk("he")] if model == "m" else native_events("he")[:5]
-    upstream.enqueue(Sse(events, end="close"))
-    got = responses.text(model=model, stream=True)
+    if model == "m":
+        responses.upstream.on("break here", Sse([chat_chunk("he")], end="close"), times=1)
+    else:
+        responses.native.enqueue(Sse(native_events("he")[:5], end="close"))
+    got = responses.text(model=model, stream=True, input="break here")
     assert got.count("event: error") == 1
     assert "response.completed" not in got
     assert got.rstrip().splitlines()[-1].startswith('data: {"type":"error"')

@@ -66,7 +66,10 @@ while (status := processor.get_batch_status(batch_id))["status"] != "completed":
 results = processor.get_results(batch_id, "results.jsonl")
 listed = processor.list_batches(limit=5)
 other = processor.submit_batch(processor.create_batch_from_messages(messages))
-cancelled = processor.cancel_batch(other)["status"]
+try:
+    cancelled = processor.cancel_batch(other)["status"]
+except Exception as error:  # it may have ended before
+    cancelled = "completed" if "completed cannot be cancelled" in str(error) else str(error)
 print(json.dumps({
     "numbers": {r.custom_id: r.result.number for r in results if r.success},
     "counts": status["request_counts"],
@@ -118,4 +121,4 @@ def test_instructor(running: RunningHeadway, tmp_path: Path) -> None:
     assert found["counts"] == {"total": 6, "completed": 6, "failed": 0}
     assert found["saved"] == 6
     assert found["listed"] == [[True, "completed", {"by": "instructor"}]]
-    assert found["cancelled"] in {"cancelling", "cancelled"}
+    assert found["cancelled"] in {"cancelling", "cancelled", "completed"}

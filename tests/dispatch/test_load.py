@@ -53,9 +53,11 @@ def test_who_listens_hears_arrivals_and_fresh_gaps() -> None:
     came: list[str] = []
     changes: list[str] = []
     gaps: list[float] = []
+    waits: list[float] = []
     load.on_arrival("up", lambda: came.append("up"))
     load.on_change("up", lambda: changes.append("up"))
     load.on_gap("up", gaps.append)
+    load.on_ttft("up", waits.append)
     load.hear(_word("a", up=1))
     load.hear(_word("a", up=1))
     load.hear(_word("a", up=2))
@@ -67,7 +69,7 @@ def test_who_listens_hears_arrivals_and_fresh_gaps() -> None:
     load.hear(_word("a"))
     assert len(came) == 4
     assert len(changes) == 6
-    assert gaps == [0.03]
+    assert (gaps, waits) == ([0.03], [0.2])
 
 
 async def test_the_listener_hears_what_a_gateway_publishes(store: StoreClient) -> None:

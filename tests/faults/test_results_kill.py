@@ -81,7 +81,7 @@ def test_a_total_loss_of_the_queue(tmp_path: Path, upstream: ScriptedUpstream) -
         assert ids(reader.lines) == sorted(line["custom_id"] for line in lines)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_no_gap_and_no_repeat(tmp_path: Path, upstream: ScriptedUpstream, seed: int) -> None:
     """Every row once, in spite of kills of dispatchers, the queue's server and the gateway."""
     chance = random.Random(seed)

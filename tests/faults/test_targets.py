@@ -65,6 +65,9 @@ def _finished(running: RunningHeadway, rows: int, ups: list[ScriptedUpstream], w
     assert delivered(running) == usage_of(output)
 
 
+_OUTAGES = [pytest.param("500", 2000, marks=pytest.mark.long), ("refused", 800)]
+
+
 @pytest.fixture
 def ups(upstream: ScriptedUpstream, upstream2: ScriptedUpstream) -> list[ScriptedUpstream]:
     """The limited one and the failing one, whose places and pace make 160 rows a second."""
@@ -72,7 +75,7 @@ def ups(upstream: ScriptedUpstream, upstream2: ScriptedUpstream) -> list[Scripte
     return [upstream, upstream2]
 
 
-@pytest.mark.parametrize(("how", "rows"), [("500", 2000), ("refused", 800)])
+@pytest.mark.parametrize(("how", "rows"), _OUTAGES)
 def test_limit_told_and_outage(
     tmp_path: Path, ups: list[ScriptedUpstream], how: str, rows: int
 ) -> None:
@@ -87,7 +90,7 @@ def test_limit_told_and_outage(
     assert len(ups[0].calls()) > 50
 
 
-@pytest.mark.parametrize("retry", [True, False])
+@pytest.mark.parametrize("retry", [pytest.param(True, marks=pytest.mark.long), False])
 def test_limit_found_out(tmp_path: Path, ups: list[ScriptedUpstream], retry: bool) -> None:
     """The same with a limit that only 429s tell of, with and without Retry-After."""
     limiter = Limiter(60, _SCALED, tell=False, retry=retry)
@@ -122,6 +125,7 @@ def test_tokens_per_minute(tmp_path: Path, upstream: ScriptedUpstream) -> None:
     assert limiter.refused <= 5
 
 
+@pytest.mark.long
 def test_both_targets_down_then_back(tmp_path: Path, ups: list[ScriptedUpstream]) -> None:
     """For 3 s nobody answers; no row loses its tries."""
     for up in ups:

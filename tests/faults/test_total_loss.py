@@ -85,6 +85,7 @@ def test_flushall_in_the_middle_of_a_batch(
         assert not _audit(running)
 
 
+@pytest.mark.long
 def test_flushall_again_during_the_repair(tmp_path: Path, upstream: ScriptedUpstream) -> None:
     """Five losses within two seconds: the last repair is whole."""
     upstream.pace = Pace(first=0.02)
@@ -100,7 +101,9 @@ def test_flushall_again_during_the_repair(tmp_path: Path, upstream: ScriptedUpst
         _bill_is(running, usage)
 
 
-@pytest.mark.parametrize("order", ["kill first", "flush first"])
+@pytest.mark.parametrize(
+    "order", ["kill first", pytest.param("flush first", marks=pytest.mark.long)]
+)
 def test_flushall_and_a_killed_dispatcher(
     tmp_path: Path,
     upstream: ScriptedUpstream,

@@ -16,7 +16,7 @@ from tests.support.upstream import ScriptedUpstream
 _SECRET = "whsec_MDEyMzQ1Njc4OWFiY2RlZg=="
 
 
-@pytest.mark.parametrize("victim", ["dispatch", "queue"])
+@pytest.mark.parametrize("victim", ["dispatch", pytest.param("queue", marks=pytest.mark.long)])
 def test_it_arrives_with_one_id(
     tmp_path: Path, upstream: ScriptedUpstream, upstream2: ScriptedUpstream, victim: str
 ) -> None:

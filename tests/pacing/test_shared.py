@@ -57,6 +57,18 @@ def test_nothing_starts_while_somebody_waits_for_a_first_token() -> None:
     assert engine.pacer.places(11, 0) == 0
 
 
+def test_a_hold_is_as_long_as_two_usual_waits() -> None:
+    """Where first tokens come fast, many calls a second do not stop offline work."""
+    engine = _Engine(Caps(start=64))
+    engine.waiting = Waiting(2, 1)
+    engine.pacer.ttft(0.1)
+    engine.pacer.started()
+    engine.clock.advance(0.15)
+    assert engine.pacer.places(10, 0) == 0
+    engine.clock.advance(0.1)
+    assert engine.pacer.places(10, 0) == 1
+
+
 def test_rows_that_have_just_begun_make_way() -> None:
     """So do those behind another one; a row that is most of the way through goes on."""
     engine = _Engine(Caps(start=64))

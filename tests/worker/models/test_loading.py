@@ -53,6 +53,7 @@ def _loss(model: Llama, tokens: list[int], piece: int) -> float:
     return float(F.cross_entropy(torch.cat(logits).float()[:-1], ids[1:]))
 
 
+@pytest.mark.long
 def test_fast_weights_are_as_good_as_exact_ones() -> None:
     """Packed and bfloat16 cost at most 0.02 nats per token on English text."""
     file = GGUFFile(packaged_model())
