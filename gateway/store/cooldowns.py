@@ -4,15 +4,12 @@ A gateway that did not hear it learns it from the target itself.
 """
 
 import contextlib
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any, Final
 
-import orjson
-from redis.exceptions import RedisError
-
-from gateway.core.errors import StoreUnavailable
 from gateway.store.client import StoreClient
+from gateway.store.words import Words
 
 CHANNEL: Final = "gw:{sys}:cooldowns"
 
@@ -31,40 +28,25 @@ class CooldownChannel:
     """Both ends of the channel. Methods raise StoreUnavailable when Redis is away."""
 
     def __init__(self, redis: StoreClient) -> None:
-        self._redis = redis
+        self._words = Words(redis, CHANNEL)
 
     async def publish(self, word: Cooldown) -> None:
         """Tell every gateway that listens."""
         said = (word.gateway, word.target, word.key, word.seconds)
-        await self._redis.publish(CHANNEL, orjson.dumps(said))
+        await self._words.publish(said)
 
     async def listen(self) -> AsyncGenerator[Cooldown]:
         """Every word from now on. Ends by raising when the connection is lost."""
-        pubsub = self._redis.pubsub(ignore_subscribe_messages=True)
-        try:
-            with _store_errors():
-                await pubsub.subscribe(CHANNEL)
-                while True:
-                    found = await pubsub.get_message(timeout=None)
-                    if found is not None and (word := _word(found["data"])) is not None:
-                        yield word
-        finally:
-            with contextlib.suppress(RedisError, OSError):
-                await pubsub.aclose()  # type: ignore[no-untyped-call]  # redis-py's own
+        async with contextlib.aclosing(self._words.listen()) as words:
+            async for said in words:
+                if (word := _word(said)) is not None:
+                    yield word
 
 
 def _word(data: Any) -> Cooldown | None:
     """None for what no gateway of ours wrote."""
     try:
-        gateway, target, key, seconds = orjson.loads(data)
+        gateway, target, key, seconds = data
         return Cooldown(str(gateway), str(target), int(key), float(seconds))
-    except (orjson.JSONDecodeError, TypeError, ValueError):
+    except (TypeError, ValueError):
         return None
-
-
-@contextlib.contextmanager
-def _store_errors() -> Iterator[None]:
-    try:
-        yield
-    except (RedisError, OSError) as error:
-        raise StoreUnavailable("The queue does not answer.") from error
