@@ -1,23 +1,21 @@
 """The events of one upstream stream on their way to the client: bytes through, watched closely."""
 
-from collections.abc import Callable
 from typing import Any
 
 import orjson
 
 from gateway.api.alike import Alike
+from gateway.api.relaying import HEARTBEAT
 from gateway.core.errors import StreamInterrupted, UpstreamError, UpstreamFailed
 from gateway.core.nesting import too_deep
 from gateway.core.usage import Usage
 from gateway.metering.counter import StreamMeter
 from gateway.metering.record import CallTiming
 from gateway.providers.aggregate import choices_of, error_in
-from gateway.providers.base import Reply
 from gateway.providers.failures import Scrubber, stream_failure
 from gateway.providers.sse import DONE, EventSplitter, parse_event, too_long
 from gateway.schemas.requests import ModelRequest
 
-HEARTBEAT = b": keep-alive\n\n"
 _DONE_EVENT = b"data: [DONE]\n\n"
 #: Azure's verdict on the prompt, which it sends before everything else, with empty choices.
 _EARLY = "prompt_filter_results"
@@ -109,17 +107,6 @@ class EventRelay:
             self.done = True
             frames.append(_DONE_EVENT)
         return b"".join(frames)
-
-    async def first(self, reply: Reply, now: Callable[[], float], *, content: bool) -> bytes:
-        """Read until there is something to show: content, or with ``content`` false any event."""
-        shown: list[bytes] = []
-        async for piece in reply.body:
-            data = self.take(piece, now())
-            if data and data != HEARTBEAT:
-                shown.append(data)
-            if self.committed or self.done or (shown and not content):
-                return b"".join(shown)
-        return b"".join([*shown, self.end(now())])
 
     def _event(self, data: bytes, now: float) -> bytes | None:
         """The event's data as the client shall see it; None: not at all."""

@@ -7,6 +7,9 @@ from gateway.core.usage import Usage
 from gateway.metering.record import CallTiming
 from gateway.providers.base import Reply
 
+#: The comment that shows a client that its stream is alive.
+HEARTBEAT = b": keep-alive\n\n"
+
 
 class Relay(Protocol):
     """Takes pieces as they come, gives back what the client shall see.
@@ -33,5 +36,16 @@ class Relay(Protocol):
     def end(self, now: float) -> bytes:
         """The rest when the body has ended. Raises StreamInterrupted when it ended too early."""
 
-    async def first(self, reply: Reply, now: Callable[[], float], *, content: bool) -> bytes:
-        """Read until there is something to show: content, or with ``content`` false any event."""
+
+async def first_shown(
+    relay: Relay, reply: Reply, now: Callable[[], float], *, content: bool
+) -> bytes:
+    """Read until there is something to show: content, or with ``content`` false any event."""
+    shown: list[bytes] = []
+    async for piece in reply.body:
+        data = relay.take(piece, now())
+        if data and data != HEARTBEAT:
+            shown.append(data)
+        if relay.committed or relay.done or (shown and not content):
+            return b"".join(shown)
+    return b"".join([*shown, relay.end(now())])

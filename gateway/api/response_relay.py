@@ -3,19 +3,18 @@
 One relay reads chat completions, the other one the events of a target that has the endpoint.
 """
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from typing import Any
 
 import orjson
 
-from gateway.api.relay import HEARTBEAT
+from gateway.api.relaying import HEARTBEAT
 from gateway.core.clock import Clock
 from gateway.core.errors import StreamInterrupted, UpstreamError, UpstreamFailed
 from gateway.core.usage import Usage
 from gateway.metering.counter import StreamMeter
 from gateway.metering.record import CallTiming
 from gateway.providers.aggregate import choices_of, error_in
-from gateway.providers.base import Reply
 from gateway.providers.failures import Scrubber, stream_failure
 from gateway.providers.sse import DONE, EventSplitter, parse_event, too_long
 from gateway.responses.builder import ODD, ResponseBuilder
@@ -25,7 +24,7 @@ from gateway.responses.native import NativeEvents, content_in
 Json = dict[str, Any]
 
 
-class ResponseRelay:
+class ResponseRelay(ABC):
     """What both have in common; as ``Relay`` promises.
 
     ``response`` is the response so far, ``failed`` says that the target itself ended it so.
@@ -42,14 +41,14 @@ class ResponseRelay:
         self._splitter = EventSplitter()
 
     @property
+    @abstractmethod
     def response(self) -> Json:
         """The response so far."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def number(self) -> Numbered:
         """Counts the events."""
-        raise NotImplementedError
 
     @property
     def usage(self) -> Usage:
@@ -84,17 +83,6 @@ class ResponseRelay:
             shown.append(self._last())
         return b"".join(shown)
 
-    async def first(self, reply: Reply, now: Callable[[], float], *, content: bool) -> bytes:
-        """Read until there is something to show: content, or with ``content`` false any event."""
-        shown: list[bytes] = []
-        async for piece in reply.body:
-            data = self.take(piece, now())
-            if data and data != HEARTBEAT:
-                shown.append(data)
-            if self.committed or self.done or (shown and not content):
-                return b"".join(shown)
-        return b"".join([*shown, self.end(now())])
-
     def _event(self, data: bytes, now: float) -> bytes:
         try:
             event = DONE if data.strip() == DONE else parse_event(data)
@@ -104,8 +92,8 @@ class ResponseRelay:
         except ODD:
             raise self._malformed() from None
 
-    def _shown(self, event: Any, data: bytes, now: float) -> bytes:
-        raise NotImplementedError
+    @abstractmethod
+    def _shown(self, event: Any, data: bytes, now: float) -> bytes: ...
 
     def _last(self) -> bytes:
         raise self._cut()

@@ -11,8 +11,7 @@ from functools import partial
 from starlette.types import Send
 
 from gateway.api.calls import Call, Held
-from gateway.api.relay import HEARTBEAT
-from gateway.api.relaying import Relay
+from gateway.api.relaying import HEARTBEAT, Relay, first_shown
 from gateway.core.errors import (
     Draining,
     HeadwayError,
@@ -120,7 +119,7 @@ async def _begin(call: Call, route: Route, last: bool) -> _Begun:
     relay = call.relay(route)
     now = call.parts.clock.monotonic
     try:
-        shown = await relay.first(held.reply, now, content=not last)
+        shown = await first_shown(relay, held.reply, now, content=not last)
     except BaseException as error:
         call.failed(route, error)
         call.usage = relay.usage

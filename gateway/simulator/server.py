@@ -1,6 +1,7 @@
 """The simulated engine's HTTP surface: an OpenAI-compatible model server."""
 
 import asyncio
+from abc import ABC, abstractmethod
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -93,7 +94,7 @@ class EngineApp:
         return JSONResponse(self._control.state())
 
 
-class _Answering(Response):
+class _Answering(ABC, Response):
     """An answer that is cancelled when its reader leaves."""
 
     def __init__(self, call: Call, answer: Answer) -> None:
@@ -109,8 +110,8 @@ class _Answering(Response):
         finally:
             watching.cancel()
 
-    async def _send(self, send: Send) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    async def _send(self, send: Send) -> None: ...
 
     async def _watch(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":

@@ -5,7 +5,8 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.api.relay import HEARTBEAT, EventRelay
+from gateway.api.relay import EventRelay
+from gateway.api.relaying import HEARTBEAT
 from gateway.core.errors import StreamInterrupted, UpstreamFailed, UpstreamThrottled
 from gateway.metering.record import CallStatus
 from gateway.providers import sse

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gateway.api.relay import HEARTBEAT
-from gateway.api.relaying import Relay
+from gateway.api.relaying import HEARTBEAT, Relay
 from gateway.core.errors import StreamInterrupted
 from tests.api.test_relay import event, relay
 from tests.api.test_response_relay import chat_relay
