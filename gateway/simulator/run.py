@@ -1,18 +1,16 @@
 """Serves a simulated engine until SIGTERM."""
 
 import asyncio
-import contextlib
 import gc
 import logging
 import signal
 import socket
-from collections.abc import Generator
 
 import uvicorn
 import uvloop
 
 from gateway.core.clock import SystemClock
-from gateway.core.errors import PortInUse
+from gateway.core.quick_server import QuickServer, bound
 from gateway.simulator.clockwork import Clockwork
 from gateway.simulator.engine import Engine
 from gateway.simulator.options import EngineOptions
@@ -24,7 +22,7 @@ log = logging.getLogger(__name__)
 def run_engine(options: EngineOptions) -> None:
     """Serve until SIGTERM or SIGINT. Raises PortInUse."""
     with (
-        _listen(options.host, options.port) as listener,
+        bound(options.host, options.port, "the engine") as listener,
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
     ):
         runner.run(_serve(options, listener))
@@ -43,7 +41,7 @@ async def _serve(options: EngineOptions, listener: socket.socket) -> None:
         date_header=False,
         server_header=False,
     )
-    server = _Server(config)
+    server = QuickServer(config)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, server.leave)
     # A collection of everything would hold the steps up.
@@ -56,29 +54,3 @@ async def _serve(options: EngineOptions, listener: socket.socket) -> None:
         await server.serve(sockets=[listener])
     finally:
         running.cancel()
-
-
-class _Server(uvicorn.Server):
-    """uvicorn, ending at once."""
-
-    def leave(self) -> None:
-        """Stop without waiting for running calls."""
-        self.should_exit = True
-        self.force_exit = True
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        """Nothing: ours are installed already."""
-        yield
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        raise PortInUse(f"the engine cannot listen on {host}:{port}: {error.strerror}") from None
-    return listener

@@ -7,7 +7,7 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -15,7 +15,8 @@ import uvicorn
 import uvloop
 
 from gateway.core.clock import SystemClock
-from gateway.core.errors import PortInUse, StartError
+from gateway.core.errors import StartError
+from gateway.core.quick_server import QuickServer, bound
 from gateway.worker.engine import Engine
 from gateway.worker.gguf import GGUFFile, packaged_model
 from gateway.worker.model_runner import ModelRunner
@@ -39,7 +40,7 @@ def run_worker(options: WorkerOptions) -> None:
     """
     if options.threads is not None:
         torch.set_num_threads(options.threads)
-    listener = _listen(options.host, options.port)
+    listener = bound(options.host, options.port, "the worker")
     model, vocabulary = load_model(options)
     with listener:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -113,7 +114,7 @@ async def _serve(
         lifespan="off",
         http="httptools",
     )
-    server = _Server(config)
+    server = QuickServer(config)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.leave)
     _settle_memory()
@@ -137,33 +138,6 @@ def _settle_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-async def _leave_when(died: asyncio.Event, server: "_Server") -> None:
+async def _leave_when(died: asyncio.Event, server: "QuickServer") -> None:
     await died.wait()
     server.leave()
-
-
-class _Server(uvicorn.Server):
-    """uvicorn, ending at once: who waits here asks again elsewhere."""
-
-    def leave(self) -> None:
-        """Stop without waiting for running calls."""
-        self.should_exit = True
-        self.force_exit = True
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        """Nothing: ours are installed already."""
-        yield
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """A bound socket; clients are accepted once the model is loaded."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        raise PortInUse(f"the worker cannot listen on {host}:{port}: {error.strerror}") from None
-    return listener
