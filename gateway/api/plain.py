@@ -28,6 +28,11 @@ async def answer_plain(call: Call, send: Send, mend: Mend | None = None) -> None
     call.settle(CallStatus.OK, 200)
     if call.tier is not None and not answer.get("service_tier"):
         data = orjson.dumps({**answer, "service_tier": call.tier})
+    await send_whole(call, data, send)
+
+
+async def send_whole(call: Call, data: bytes, send: Send) -> None:
+    """Send the JSON ``data`` as the call's answer."""
     call.answered()
     headers = [
         (b"content-type", b"application/json"),

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 from starlette.types import Send
 
+from gateway.api.plain import send_whole
 from gateway.api.response_call import ResponseCall
 from gateway.core.errors import UpstreamFailed
 from gateway.metering.counter import answer_usage
@@ -27,15 +28,7 @@ async def answer_response(call: ResponseCall, keep: Keep, send: Send) -> None:
     response = await attempt_all(call.plan, partial(_attempt, call), call.parts.clock)
     await keep(response)
     call.settle(CallStatus.OK, 200)
-    data = orjson.dumps(response)
-    call.answered()
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", b"%d" % len(data)),
-        *call.headers(),
-    ]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": data})
+    await send_whole(call, orjson.dumps(response), send)
 
 
 async def _attempt(call: ResponseCall, route: Route, last: bool) -> Json:

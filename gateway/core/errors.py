@@ -39,8 +39,8 @@
         ├── OutcomeUnknown          the request went out, the connection ended without a status
         └── StreamInterrupted       the stream ended, stalled or erred after it had begun
 
-Classes say what went wrong and never what to do; ``retryable`` says whether the same request may
-succeed later. HTTP status codes are known to ``gateway.api.errors`` alone.
+Classes say what went wrong and never what to do. HTTP status codes are known to
+``gateway.api.errors`` alone.
 """
 
 from pathlib import Path
@@ -54,7 +54,6 @@ class HeadwayError(Exception):
 
     type: ClassVar[str] = "server_error"
     code: str | None = None
-    retryable: ClassVar[bool] = False
 
     def __init__(self, message: str, *, param: str | None = None, code: str | None = None) -> None:
         super().__init__(message)
@@ -170,7 +169,6 @@ class Busy(HeadwayError):
 
     type = "rate_limit_error"
     code = "rate_limit_exceeded"
-    retryable = True
 
     def __init__(self, message: str, *, retry_after: float, code: str | None = None) -> None:
         super().__init__(message, code=code)
@@ -187,8 +185,6 @@ class RateLimited(Busy):
 
 class Unavailable(HeadwayError):
     """A part of Headway cannot serve now; ``retry_after`` is in seconds."""
-
-    retryable = True
 
     def __init__(self, message: str, *, retry_after: float = 1.0, code: str | None = None) -> None:
         super().__init__(message, code=code)
@@ -229,7 +225,6 @@ class UpstreamError(Told, HeadwayError):
     ``target`` is its policy name, ``body`` its answer (never for logs), ``retry_after`` in seconds.
     """
 
-    retryable = True
     code = "upstream_error"
 
     def __init__(
@@ -265,14 +260,12 @@ class UpstreamRejected(UpstreamError):
     """The target answered another 4xx: the request's own fault."""
 
     type = "invalid_request_error"
-    retryable = False
     code = "upstream_rejected"
 
 
 class UpstreamCredential(UpstreamError):
     """The target did not accept our credential."""
 
-    retryable = False
     code = "upstream_credential"
 
 

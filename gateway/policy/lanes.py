@@ -53,6 +53,8 @@ class BatchLane(PolicyModel):
     @model_validator(mode="before")
     @classmethod
     def _plain_auto(cls, value: object) -> object:
+        if isinstance(value, str) and value != "auto":
+            raise ValueError("the only word is auto; give a mapping for more")
         found = {"auto": True} if value == "auto" else value
         if isinstance(found, dict) and found.get("auto") is True:
             return {"max_in_flight": _MOST_ROWS, **found}

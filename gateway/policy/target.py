@@ -1,6 +1,7 @@
 """One target in the policy: where it is, what it serves, and how it may be used."""
 
-from typing import Annotated, Final, Literal
+import re
+from typing import Final, Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
@@ -10,7 +11,8 @@ from gateway.policy.lanes import Lanes
 from gateway.policy.values import Duration, PolicyModel
 
 _ENGINES: Final = ("vllm", "sglang", "local")
-_OBJECT_NAME: Final = r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$"
+_SCALES: Final = ("lower", "higher", "dynamo")
+_OBJECT_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
 class TimeoutPolicy(PolicyModel):
@@ -119,9 +121,7 @@ class TargetPolicy(PolicyModel):
     retry: RetryPolicy = RetryPolicy()
     headers: dict[str, SecretStr] = Field(default_factory=dict)
     priority: bool | Literal["lower", "higher", "dynamo"] | None = None
-    objectives: dict[Lane, Annotated[str, Field(pattern=_OBJECT_NAME)]] = Field(
-        default_factory=dict
-    )
+    objectives: dict[Lane, str] = Field(default_factory=dict)
     stream_usage: bool = True
     responses: bool = False
     weight: float | None = Field(default=None, gt=0)
@@ -135,6 +135,21 @@ class TargetPolicy(PolicyModel):
     def _models_list_to_mapping(cls, value: object) -> object:
         if isinstance(value, dict) and isinstance(value.get("models"), list):
             return {**value, "models": {str(name): str(name) for name in value["models"]}}
+        return value
+
+    @field_validator("priority", mode="before")
+    @classmethod
+    def _is_a_scale(cls, value: object) -> object:
+        if value is None or isinstance(value, bool) or value in _SCALES:
+            return value
+        raise ValueError("give true, false, lower, higher or dynamo")
+
+    @field_validator("objectives")
+    @classmethod
+    def _are_object_names(cls, value: dict[Lane, str]) -> dict[Lane, str]:
+        for name in value.values():
+            if not _OBJECT_NAME.fullmatch(name):
+                raise ValueError(f"{name!r} is no name of an object: a-z, 0-9, '-' and '.'")
         return value
 
     @field_validator("batch_api", mode="before")

@@ -74,11 +74,6 @@ def _with_aliases(models: Iterable[str], canonical: Mapping[str, str]) -> frozen
     return known | {alias for alias, name in canonical.items() if name in known}
 
 
-def masked(token: str) -> str:
-    """What may be written about a key that was refused: its last 4 characters, if it is long."""
-    return f"…{token[-4:]}" if len(token) >= 12 else "…"  # noqa: PLR2004 - 4 of 12 reveal little
-
-
 def _digest(token: str) -> bytes:
     token = token.strip()
     if not token:

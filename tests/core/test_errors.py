@@ -25,14 +25,13 @@ def test_each_class_is_in_the_drawing_and_lives_in_one_file(error: type[HeadwayE
 
 @pytest.mark.parametrize("error", TREE, ids=lambda error: error.__name__)
 def test_each_class_knows_its_openai_type(error: type[HeadwayError]) -> None:
-    """``type`` is one of the service's words, ``retryable`` is a plain truth value."""
+    """``type`` is one of the service's words."""
     assert error.type in {
         "server_error",
         "invalid_request_error",
         "permission_error",
         "rate_limit_error",
     }
-    assert isinstance(error.retryable, bool)
 
 
 def test_a_config_error_says_where() -> None:

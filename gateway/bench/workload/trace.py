@@ -49,8 +49,6 @@ class Lengths:
 CHAT = Lengths(1180, 0.61, 252, 0.98)
 #: Offline: the means and shape of summaries of arXiv papers.
 SUMMARIES = Lengths(2572, 0.32, 303, 1.07)
-#: Offline: short prompts, long answers.
-SYNTHESIS = Lengths(216, 0.32, 395, 0.9)
 
 
 def arrivals(

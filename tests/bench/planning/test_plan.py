@@ -7,7 +7,7 @@ import pytest
 
 from gateway.bench.planning.plan import Interactive, Job, make_plan
 from gateway.bench.planning.steady import Shape
-from gateway.bench.workload.trace import CHAT, SUMMARIES, SYNTHESIS, Lengths, backlog
+from gateway.bench.workload.trace import CHAT, SUMMARIES, Lengths, backlog
 from gateway.core.errors import ConfigError
 from gateway.simulator.engine import Engine
 from gateway.simulator.profile import PROFILES, EngineProfile
@@ -30,7 +30,7 @@ def _simulated(profile: EngineProfile, rows: list[tuple[int, int]]) -> float:
     [
         ("a100-8b", SUMMARIES),
         ("a100-7b", SUMMARIES),
-        ("h200-8b", SYNTHESIS),
+        ("h200-8b", Lengths(216, 0.32, 395, 0.9)),
         ("h100-7b", CHAT),
         ("h200-8b", Lengths(4000, 0.3, 30, 0.5)),
         ("a100-8b", Lengths(500, 0.0, 500, 0.0)),
