@@ -12,7 +12,7 @@ from gateway.dispatch.lane import TargetLane
 from gateway.dispatch.load import InteractiveLoad
 from gateway.dispatch.rate import RateBudget
 from gateway.pacing.shared import Caps, SharedEngine
-from gateway.pacing.window import FixedWindow
+from gateway.pacing.window import FixedWindow, Pacer
 from gateway.policy.lanes import BatchLane
 from gateway.policy.model import Policy
 from gateway.policy.target import TargetPolicy
@@ -48,21 +48,16 @@ class Lanes:
         waiting = partial(self._load.at, name)
         late = partial(self._hurry.any, [shard_of(model) for model in target.models])
         start = _FIRST_ROWS if target.kind in _PROVIDERS else math.inf
-        shared = None
-        if target.shared:
-            shared = SharedEngine(_caps(batch), waiting, self._clock, late)
-        pacer = shared or FixedWindow(batch.max_in_flight)
         budgets = self._budgets(target)
+        pacer: Pacer = FixedWindow(batch.max_in_flight)
+        if target.shared:
+            pacer = SharedEngine(_caps(batch), waiting, self._clock, late)
         lane = TargetLane(name, pacer, self._gate(), budgets, self._clock, start=start)
         if batch.when == "late":
             lane.admits = late
         elif batch.when == "idle":
             lane.admits = lambda: waiting() == (0, 0)
-        self._load.on_change(name, lane.call)
-        if shared is not None:
-            self._load.on_arrival(name, lane.make_way)
-            self._load.on_gap(name, shared.gap)
-            self._load.on_ttft(name, shared.ttft)
+        self._load.listen(name, lane.hear)
         return lane
 
     def _gate(self) -> Gate:

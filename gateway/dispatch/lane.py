@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from gateway.core.clock import Clock
+from gateway.core.load import TargetLoad
 from gateway.core.rates import Rates
 from gateway.core.targets import EngineLoad
 from gateway.dispatch.gate import Gate
@@ -111,6 +112,14 @@ class TargetLane:
     def told(self, load: EngineLoad) -> None:
         """What the target says of itself."""
         self._pacer.told(load, len(self.running))
+
+    def hear(self, before: TargetLoad, now: TargetLoad) -> None:
+        """What a gateway said of interactive calls here before, and what it says now."""
+        self._pacer.heard(now)
+        if now.calls > before.calls or now.prefilling > before.prefilling:
+            self.make_way()
+        if (now.calls, now.prefilling) != (before.calls, before.prefilling):
+            self.call()
 
     def make_way(self) -> None:
         """An interactive call came: rows without a token may have to wait behind it.

@@ -1,7 +1,7 @@
 """What this dispatcher knows of interactive load, from what the gateways say."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gateway.core.clock import Clock
@@ -12,6 +12,7 @@ from gateway.store.load import LoadChannel, LoadWord
 
 SILENCE_SECONDS = 1.0
 _NONE = TargetLoad()
+Listener = Callable[[TargetLoad, TargetLoad], None]
 
 
 @dataclass(slots=True)
@@ -29,26 +30,11 @@ class InteractiveLoad:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._said: dict[str, _Said] = {}
-        self._on_arrival: dict[str, Callable[[], None]] = {}
-        self._on_change: dict[str, Callable[[], None]] = {}
-        self._on_gap: dict[str, Callable[[float], None]] = {}
-        self._on_ttft: dict[str, Callable[[float], None]] = {}
+        self._listeners: dict[str, Listener] = {}
 
-    def on_arrival(self, target: str, call: Callable[[], None]) -> None:
-        """``call`` when a gateway has one more interactive call at ``target``."""
-        self._on_arrival[target] = call
-
-    def on_change(self, target: str, call: Callable[[], None]) -> None:
-        """``call`` when a gateway has more or fewer interactive calls at ``target`` than before."""
-        self._on_change[target] = call
-
-    def on_gap(self, target: str, call: Callable[[float], None]) -> None:
-        """``call`` with each fresh mean of the gaps between tokens, in seconds."""
-        self._on_gap[target] = call
-
-    def on_ttft(self, target: str, call: Callable[[float], None]) -> None:
-        """``call`` with each fresh mean of the time to the first token, in seconds."""
-        self._on_ttft[target] = call
+    def listen(self, target: str, listener: Listener) -> None:
+        """``listener`` gets what each gateway said of ``target`` before, and what it says now."""
+        self._listeners[target] = listener
 
     def hear(self, word: LoadWord) -> None:
         """Take in what one gateway says."""
@@ -56,20 +42,8 @@ class InteractiveLoad:
         known = before.word.targets if before is not None else {}
         self._said[word.gateway] = _Said(self._clock.monotonic(), word)
         for name in known.keys() | word.targets.keys():
-            load, last = word.targets.get(name, _NONE), known.get(name, _NONE)
-            if load.calls > last.calls or load.prefilling > last.prefilling:
-                self._tell(self._on_arrival, name)
-            if (load.calls, load.prefilling) != (last.calls, last.prefilling):
-                self._tell(self._on_change, name)
-            if load.itl_s is not None and name in self._on_gap:
-                self._on_gap[name](load.itl_s)
-            if load.ttft_s is not None and name in self._on_ttft:
-                self._on_ttft[name](load.ttft_s)
-
-    @staticmethod
-    def _tell(listeners: Mapping[str, Callable[[], None]], target: str) -> None:
-        if target in listeners:
-            listeners[target]()
+            if name in self._listeners:
+                self._listeners[name](known.get(name, _NONE), word.targets.get(name, _NONE))
 
     def at(self, target: str) -> Waiting | None:
         """Who waits for ``target`` as far as is known; None: nothing is known."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from gateway.core.clock import Clock
+from gateway.core.load import TargetLoad
 from gateway.core.targets import EngineLoad
 from gateway.pacing.room import EngineRoom
 
@@ -130,6 +131,13 @@ class SharedEngine:
         """A prompt of ``tokens`` waited so many seconds; ``running`` rows are in flight."""
         self.room.first_token(waited, tokens, running)
 
+    def heard(self, load: TargetLoad) -> None:
+        """What a gateway says of interactive calls here: its fresh means count."""
+        if load.ttft_s is not None:
+            self._ttft += _GAP_MEMORY * (load.ttft_s - self._ttft) if self._ttft else load.ttft_s
+        if load.itl_s is not None:
+            self.gap(load.itl_s)
+
     def told(self, load: EngineLoad, running: int) -> None:
         """What the engine says of itself, with ``running`` of our rows in flight."""
         self.room.told(load.kv_use, load.waiting, running)
@@ -152,10 +160,6 @@ class SharedEngine:
         elif self._used_up and self._gap < _SPARE * self._caps.itl_target:
             grown = self._rows * min(_GROWTH, self._share()) + 1
             self._set(grown if self._found else self._rows * 2, now)
-
-    def ttft(self, seconds: float) -> None:
-        """A fresh mean of the time to the first token of interactive calls here."""
-        self._ttft += _GAP_MEMORY * (seconds - self._ttft) if self._ttft else seconds
 
     def _share(self) -> float:
         """How many times the rows of now would bring the gaps to just under the target."""

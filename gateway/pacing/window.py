@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from gateway.core.load import TargetLoad
 from gateway.core.targets import EngineLoad
 
 
@@ -26,6 +27,9 @@ class Pacer(Protocol):
 
     def first_token(self, waited: float, tokens: int, running: int) -> None:
         """A prompt of ``tokens`` waited so many seconds; ``running`` rows are in flight."""
+
+    def heard(self, load: TargetLoad) -> None:
+        """What a gateway says of interactive calls here."""
 
     def told(self, load: EngineLoad, running: int) -> None:
         """What the engine says of itself, with ``running`` of our rows in flight."""
@@ -58,6 +62,9 @@ class FixedWindow:
         return False
 
     def first_token(self, waited: float, tokens: int, running: int) -> None:
+        """Changes nothing."""
+
+    def heard(self, load: TargetLoad) -> None:
         """Changes nothing."""
 
     def told(self, load: EngineLoad, running: int) -> None:

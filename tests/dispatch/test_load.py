@@ -47,29 +47,20 @@ def test_silence_is_not_idleness() -> None:
     assert load.at("up") is None
 
 
-def test_who_listens_hears_arrivals_and_fresh_gaps() -> None:
-    """One more call than before is an arrival, one more without a first token too."""
+def test_who_listens_hears_before_and_now() -> None:
+    """Of one target, from each gateway; what a word leaves out is nothing."""
     load = InteractiveLoad(ManualClock())
-    came: list[str] = []
-    changes: list[str] = []
-    gaps: list[float] = []
-    waits: list[float] = []
-    load.on_arrival("up", lambda: came.append("up"))
-    load.on_change("up", lambda: changes.append("up"))
-    load.on_gap("up", gaps.append)
-    load.on_ttft("up", waits.append)
+    heard: list[tuple[TargetLoad, TargetLoad]] = []
+    load.listen("up", lambda *loads: heard.append(loads))
     load.hear(_word("a", up=1))
-    load.hear(_word("a", up=1))
-    load.hear(_word("a", up=2))
-    assert len(came) == 2
-    fresh = {"up": TargetLoad(1, 0, 0.2, 0.03), "other": TargetLoad(1, 0, 0.1, 0.01)}
-    load.hear(LoadWord("b", fresh))
-    load.hear(LoadWord("b", {"up": TargetLoad(1, 1)}))
-    load.hear(_word("a", up=1))
+    load.hear(LoadWord("b", {"up": TargetLoad(1, 0, 0.2, 0.03), "other": TargetLoad(9)}))
     load.hear(_word("a"))
-    assert len(came) == 4
-    assert len(changes) == 6
-    assert (gaps, waits) == ([0.03], [0.2])
+    load.hear(_word("a"))
+    assert heard == [
+        (TargetLoad(), TargetLoad(1)),
+        (TargetLoad(), TargetLoad(1, 0, 0.2, 0.03)),
+        (TargetLoad(1), TargetLoad()),
+    ]
 
 
 async def test_the_listener_hears_what_a_gateway_publishes(store: StoreClient) -> None:

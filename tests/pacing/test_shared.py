@@ -2,6 +2,7 @@
 
 import pytest
 
+from gateway.core.load import TargetLoad
 from gateway.core.targets import EngineLoad
 from gateway.pacing.shared import Caps, SharedEngine, Waiting
 from tests.support.clock import ManualClock
@@ -61,7 +62,7 @@ def test_a_hold_is_as_long_as_two_usual_waits() -> None:
     """Where first tokens come fast, many calls a second do not stop offline work."""
     engine = _Engine(Caps(start=64))
     engine.waiting = Waiting(2, 1)
-    engine.pacer.ttft(0.1)
+    engine.pacer.heard(TargetLoad(2, 1, 0.1))
     engine.pacer.started()
     engine.clock.advance(0.15)
     assert engine.pacer.places(10, 0) == 0

@@ -43,7 +43,7 @@ class Arm:
     def pacer(self, load: EngineLoad, clock: Clock) -> Pacer | None:
         """What feeds the lane of an engine with this interactive load."""
         if self.caps is not None:
-            return SharedEngine(self.caps, lambda: load.said, clock)
+            return SharedEngine(self.caps, lambda: load.waiting, clock)
         return None if self.cap is None else FixedWindow(self.cap)
 
 
@@ -93,18 +93,11 @@ def run_arm(arm: Arm, scene: Scene, seed: int, rows: Backlog | None = None) -> R
     for host in feeding:
         if (pacer := arm.pacer(host.load, clock)) is not None:
             host.lane = OfflineLane(shared, pacer, host, clock)
-            follow(host.load, host.lane, pacer)
+            host.load.listener = host.lane.hear
     calls = scene.traced(seed) if arm.interactive else ()
     run = VirtualRun(hosts, serving, calls, clock, record, changes=scene.changes)
     run.run(scene.seconds, offline_from=scene.lead, until_done=rows is not None)
     return record
-
-
-def follow(load: EngineLoad, lane: OfflineLane, pacer: Pacer) -> None:
-    """Let lane and pacer hear the load as in the dispatcher."""
-    load.on_arrival = lane.make_way
-    if isinstance(pacer, SharedEngine):
-        load.on_gap = pacer.gap
 
 
 def figures_of(record: Record, scene: Scene) -> Figures:

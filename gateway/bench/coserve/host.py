@@ -126,8 +126,7 @@ class EngineHost:
                 del self._asking[sequence]
                 self.load.prefilling -= 1
             owner.ended, owner.failed = True, sequence.failed
-            if owner.tokens > 1:
-                self.load.gaps.append(owner.itl)
+            self.load.ended.append(owner)
             return True
         if self._sequences.pop(owner, None) is not None:
             self._record.rows += 1

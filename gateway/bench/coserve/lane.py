@@ -8,6 +8,7 @@ from typing import Protocol
 
 from gateway.bench.coserve.rows import Backlog, Row
 from gateway.core.clock import Clock
+from gateway.core.load import TargetLoad
 from gateway.pacing.window import Pacer
 
 _MOST_TAKEN_BACK = 3
@@ -72,6 +73,12 @@ class OfflineLane:
             self.running.discard(row)
             self._backlog.give_back(row)
             row.taken_back -= 1
+
+    def hear(self, before: TargetLoad, now: TargetLoad) -> None:
+        """What was said of interactive calls here before, and what is said now."""
+        self._pacer.heard(now)
+        if now.calls > before.calls or now.prefilling > before.prefilling:
+            self.make_way()
 
     def make_way(self) -> None:
         """An interactive call came: rows without a token may have to wait behind it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import aiohttp
 
-from gateway.bench.coserve.arms import Arm, Scene, figures_of, follow
+from gateway.bench.coserve.arms import Arm, Scene, figures_of
 from gateway.bench.coserve.batch_arm import Gateway, OfflineBatch, tokens_of
 from gateway.bench.coserve.figures import Figures, Spread, spread
 from gateway.bench.coserve.lane import OfflineLane
@@ -125,7 +125,7 @@ async def _direct(
     for host in hosts:
         if (pacer := arm.pacer(host.load, clock)) is not None:
             host.lane = OfflineLane(rows, pacer, host, clock)
-            follow(host.load, host.lane, pacer)
+            host.load.listener = host.lane.hear
     calls = scene.traced(seed) if arm.interactive else ()
     try:
         await _play(hosts, calls, scene, clock, record)

@@ -99,8 +99,7 @@ class LiveHost:
             call.failed = True
         self.load.calls -= 1
         self.load.prefilling -= not call.tokens
-        if call.tokens > 1:
-            self.load.gaps.append(call.itl)
+        self.load.ended.append(call)
         self.on_change()
 
     async def _row(self, row: Row) -> None:

@@ -2,34 +2,51 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from statistics import fmean
 
+from gateway.bench.coserve.record import CallRecord
+from gateway.core.load import TargetLoad
 from gateway.pacing.shared import Waiting
 
 COALESCE_SECONDS = 0.05
 HEARTBEAT_SECONDS = 0.25
-_NOBODY = Waiting(0, 0)
+_NOTHING = TargetLoad()
 
 
 @dataclass(slots=True)
 class EngineLoad:
-    """Interactive calls at one engine now, and the mean gaps of those that ended of late."""
+    """Interactive calls at one engine now, and those that ended of late.
+
+    ``listener`` gets what was ``said`` before and what is said now, as a dispatcher's lane does.
+    """
 
     calls: int = 0
     prefilling: int = 0
-    gaps: list[float] = field(default_factory=list)
-    said: Waiting = _NOBODY
-    on_arrival: Callable[[], None] | None = None
-    on_gap: Callable[[float], None] | None = None
+    ended: list[CallRecord] = field(default_factory=list)
+    said: TargetLoad = _NOTHING
+    listener: Callable[[TargetLoad, TargetLoad], None] | None = None
 
     def say(self) -> None:
         """Tell the lane what is true now: it acts on nothing else."""
-        before, self.said = self.said, Waiting(self.calls, self.prefilling)
-        more = self.calls > before.calls or self.prefilling > before.prefilling
-        if more and self.on_arrival is not None:
-            self.on_arrival()
-        if self.gaps and self.on_gap is not None:
-            self.on_gap(sum(self.gaps) / len(self.gaps))
-        self.gaps.clear()
+        waits = [call.ttft for call in self.ended if call.tokens]
+        gaps = [call.itl for call in self.ended if call.tokens > 1]
+        before, self.said = (
+            self.said,
+            TargetLoad(
+                self.calls,
+                self.prefilling,
+                fmean(waits) if waits else None,
+                fmean(gaps) if gaps else None,
+            ),
+        )
+        self.ended.clear()
+        if self.listener is not None:
+            self.listener(before, self.said)
+
+    @property
+    def waiting(self) -> Waiting:
+        """Who waits, as was said last."""
+        return Waiting(self.said.calls, self.said.prefilling)
 
 
 class Teller:

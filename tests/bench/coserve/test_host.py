@@ -39,7 +39,7 @@ def test_calls_and_rows_are_counted_apart() -> None:
     assert (record.prompt_tokens, record.output_tokens, record.rows) == (700, 30, 1)
     assert (host.load.calls, host.load.prefilling) == (0, 0)
     assert len(record.gaps) == 19
-    assert host.load.gaps == [call.itl]
+    assert host.load.ended == [call]
 
 
 def test_a_row_that_is_taken_back_leaves_nothing() -> None:
@@ -75,7 +75,7 @@ def test_a_restart_fails_calls_and_sends_rows_again() -> None:
     _play(host)
     assert record.rows == 4
     host.load.say()
-    assert host.load.said == Waiting(0, 0)
+    assert host.load.waiting == Waiting(0, 0)
 
 
 def test_steps_are_sampled() -> None:
