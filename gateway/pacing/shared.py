@@ -26,7 +26,7 @@ _FIRST_FLIGHT: Final = 2.0
 _MISSES: Final = 2
 _EARLY: Final = 0.5
 _LONGEST_HOLD: Final = 1.0
-_USUAL_WAITS: Final = 2.0
+_USUAL_WAITS: Final = 4.0
 
 
 class Waiting(NamedTuple):
@@ -168,7 +168,7 @@ class SharedEngine:
     def _pressed(self) -> bool:
         """Late work does not wait, and calls that never stop coming do not stop any for good.
 
-        Nothing is held longer than two such calls usually wait for their first token.
+        Nothing is held longer than four times what such calls usually wait for a first token.
         """
         longest = min(_LONGEST_HOLD, _USUAL_WAITS * self._ttft or _LONGEST_HOLD)
         return self._late() or self._clock.monotonic() - self._started_at > longest

@@ -58,13 +58,13 @@ def test_nothing_starts_while_somebody_waits_for_a_first_token() -> None:
     assert engine.pacer.places(11, 0) == 0
 
 
-def test_a_hold_is_as_long_as_two_usual_waits() -> None:
+def test_a_hold_is_as_long_as_four_usual_waits() -> None:
     """Where first tokens come fast, many calls a second do not stop offline work."""
     engine = _Engine(Caps(start=64))
     engine.waiting = Waiting(2, 1)
     engine.pacer.heard(TargetLoad(2, 1, 0.1))
     engine.pacer.started()
-    engine.clock.advance(0.15)
+    engine.clock.advance(0.35)
     assert engine.pacer.places(10, 0) == 0
     engine.clock.advance(0.1)
     assert engine.pacer.places(10, 0) == 1
