@@ -5,9 +5,9 @@ import logging
 from contextlib import suppress
 from dataclasses import dataclass
 
-from gateway.batches.loops import keep_doing
 from gateway.core.clock import Clock
 from gateway.core.errors import NotFound
+from gateway.core.loops import keep_doing
 from gateway.store.batch_disk import job_file
 from gateway.store.batch_record import BatchRecord
 from gateway.store.batches import BatchStore

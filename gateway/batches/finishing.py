@@ -10,8 +10,8 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from gateway.batches.loops import keep_doing
 from gateway.core.errors import HeadwayError
+from gateway.core.loops import keep_doing
 from gateway.core.work import FinishClaim
 from gateway.store.job_files import is_job
 from gateway.store.queue import QueueClient

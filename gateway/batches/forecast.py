@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
-from gateway.batches.loops import keep_doing
 from gateway.core.clock import Clock
+from gateway.core.loops import keep_doing
 from gateway.metering.hours import hour_of
 from gateway.store.outlook import Forecast, OpenSegment, Outlook
 from gateway.store.queue import QueueClient

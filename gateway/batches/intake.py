@@ -16,13 +16,13 @@ from gateway.batches.by_hand import set_batch_again
 from gateway.batches.ingest import IngestRequest, Summary
 from gateway.batches.ingest_run import BROKEN, run_ingest
 from gateway.batches.lines import EXPIRED
-from gateway.batches.loops import keep_doing
 from gateway.batches.ordering import tokens_column
 from gateway.batches.recovered import restore, results_of
 from gateway.batches.service import stop_segments
 from gateway.batches.states import at, before
 from gateway.core.clock import Clock
 from gateway.core.errors import HeadwayError, RateLimited
+from gateway.core.loops import keep_doing
 from gateway.core.work import Quota, SegmentSpec
 from gateway.schemas.batch import BatchStatus, Counts
 from gateway.store.batch_record import BatchFacts, BatchRecord, Change, PlannedSegment

@@ -6,10 +6,10 @@ A loss is noticed within a second, and then every batch is looked at.
 import logging
 
 from gateway.batches.by_hand import set_pauses_again
-from gateway.batches.loops import keep_doing
 from gateway.batches.losses import Loss, Losses
 from gateway.batches.service import stop_segments
 from gateway.core.clock import Clock
+from gateway.core.loops import keep_doing
 from gateway.store.batch_record import BatchRecord
 from gateway.store.batches import BatchStore
 from gateway.store.billed import ended_segments

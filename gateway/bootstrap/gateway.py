@@ -17,7 +17,6 @@ from gateway.api.jobs import job_routes
 from gateway.api.metrics import metrics_route
 from gateway.api.responses import response_routes
 from gateway.api.results import results_route
-from gateway.batches.loops import keep_doing
 from gateway.batches.results import ResultReader, Waiting
 from gateway.batches.service import BatchService
 from gateway.bootstrap.drain import Drain
@@ -28,6 +27,7 @@ from gateway.bootstrap.share import Share
 from gateway.core.clock import Clock
 from gateway.core.ids import new_id
 from gateway.core.load import TargetLoad
+from gateway.core.loops import keep_doing
 from gateway.core.settings import Settings
 from gateway.jobs.responses import ResponseService
 from gateway.jobs.service import JobService

@@ -11,10 +11,10 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gateway.batches.loops import keep_doing
 from gateway.batches.states import at
 from gateway.core.clock import Clock
 from gateway.core.errors import UpstreamError
+from gateway.core.loops import keep_doing
 from gateway.policy.model import Policy, WebhookPolicy
 from gateway.policy.target import RetryPolicy
 from gateway.providers.webhooks import WebhookSender

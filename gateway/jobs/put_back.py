@@ -4,10 +4,10 @@ import asyncio
 import logging
 
 from gateway.batches.by_hand import set_pauses_again
-from gateway.batches.loops import keep_doing
 from gateway.batches.losses import Loss, Losses
 from gateway.batches.recovered import restore
 from gateway.core.clock import Clock
+from gateway.core.loops import keep_doing
 from gateway.jobs.enqueues import Enqueues
 from gateway.jobs.segment import enqueue, spec_of
 from gateway.store.controls import Controls

@@ -1,6 +1,6 @@
 """Removing stored responses whose time is over."""
 
-from gateway.batches.loops import keep_doing
+from gateway.core.loops import keep_doing
 from gateway.store.responses import ResponseStore
 
 

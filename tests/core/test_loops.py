@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from gateway.batches.loops import keep_doing
 from gateway.core.errors import StoreFull
+from gateway.core.loops import keep_doing
 
 
 async def test_busy_work_is_not_interrupted_by_pauses() -> None:
@@ -33,7 +33,7 @@ async def test_a_fault_is_told_and_is_no_end(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, fault: Exception
 ) -> None:
     """The next step is taken after a pause; a known fault is one line."""
-    monkeypatch.setattr("gateway.batches.loops._ERROR_PAUSE", 0.0)
+    monkeypatch.setattr("gateway.core.loops._ERROR_PAUSE", 0.0)
     again = asyncio.Event()
     steps = 0
 
@@ -58,8 +58,8 @@ async def test_faults_that_last_are_met_at_growing_intervals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A store that stays away is not asked ten times a second."""
-    monkeypatch.setattr("gateway.batches.loops._ERROR_PAUSE", 0.05)
-    monkeypatch.setattr("gateway.batches.loops._LONGEST_PAUSE", 0.2)
+    monkeypatch.setattr("gateway.core.loops._ERROR_PAUSE", 0.05)
+    monkeypatch.setattr("gateway.core.loops._LONGEST_PAUSE", 0.2)
     times: list[float] = []
 
     async def step() -> None:
