@@ -1,6 +1,8 @@
 """uvicorn with our own way of ending: new calls are turned away while running ones finish."""
 
+import asyncio
 import contextlib
+import socket
 from collections.abc import Generator
 from typing import Any
 
@@ -8,6 +10,7 @@ import uvicorn
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from gateway.api.protocol import limited
+from gateway.bootstrap.acceptor import Acceptor
 from gateway.core.clock import Clock
 from gateway.core.settings import Settings
 
@@ -34,11 +37,13 @@ class GatewayServer(uvicorn.Server):
     ) -> None:
         if trusted_proxies:
             app = ProxyHeadersMiddleware(app, trusted_proxies)
+        self._protocol_class = limited(receive_seconds, send_seconds)
+        self._acceptors: list[Acceptor] = []
         super().__init__(
             uvicorn.Config(
                 app,
                 loop="none",
-                http=limited(receive_seconds, send_seconds),
+                http=self._protocol_class,
                 ws="none",
                 lifespan="off",
                 log_level="warning" if log_level == "info" else log_level,
@@ -51,6 +56,25 @@ class GatewayServer(uvicorn.Server):
                 log_config=None,
             )
         )
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take connections from ``sockets``, which listen already."""
+        await super().startup([])
+        self._acceptors = [Acceptor(listener, self._protocol) for listener in sockets or []]
+        for acceptor in self._acceptors:
+            acceptor.start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more connections, and close those there are once their calls have ended."""
+        for acceptor in self._acceptors:
+            acceptor.close()
+        await super().shutdown(sockets)
+
+    def _protocol(self) -> asyncio.Protocol:
+        made: asyncio.Protocol = self._protocol_class(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return made
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
