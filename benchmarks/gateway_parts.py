@@ -21,8 +21,8 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from gateway.api.calls import Call, CallParts
+from gateway.api.chunk_relay import ChunkRelay
 from gateway.api.protocol import limited
-from gateway.api.relay import EventRelay
 from gateway.core.clock import SystemClock
 from gateway.core.targets import Timeouts
 from gateway.core.usage import Usage
@@ -210,7 +210,7 @@ def call(parts: CallParts) -> None:
     part("answer read and checked", lambda: plain_answer(data, path, "up", scrub))
     known = plain_answer(data, path, "up", scrub)
     part("usage of the answer", lambda: answer_usage(known, 418))
-    relay = EventRelay("up", small, scrub, 0.0)
+    relay = ChunkRelay("up", small, scrub, 0.0)
     relay.take(event("a"), 0.0)
     one, four = event("token "), b"".join(event(f"token{i} ") for i in range(4))
     escaped = event('"quoted"\n')

@@ -23,9 +23,9 @@ from zlib import crc32
 
 from gateway.core.targets import Timeouts
 from gateway.policy.target import RetryPolicy, TargetPolicy
-from gateway.routing.affinity import Wanderers, home_of
-from gateway.routing.choice import choose_home, choose_quick
-from gateway.routing.plan import Route
+from gateway.routing.affinity import DisplacedConversations, home_of
+from gateway.routing.load_balancing import choose_home, choose_quick
+from gateway.routing.route import Route
 from gateway.routing.state import TargetState
 
 _BLOCK = 512
@@ -92,7 +92,7 @@ def _route(name: str) -> Route:
 
 
 def _ways(routes: list[Route]) -> dict[str, Choose]:
-    away = Wanderers()
+    away = DisplacedConversations()
     return {
         "random": lambda _key, _now: random.choice(routes),  # noqa: S311 - a benchmark
         "two": lambda _key, now: choose_quick(routes, now, stream=True),

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gateway.api.chunk_relay import ChunkRelay
 from gateway.api.deferred import Deferred
 from gateway.api.errors import RawHeaders, stream_event
-from gateway.api.relay import EventRelay
-from gateway.api.relaying import Relay
+from gateway.api.relay import Relay
 from gateway.core.clock import Clock
 from gateway.core.errors import ClientGone, UpstreamError
 from gateway.core.lanes import Lane
@@ -20,16 +20,16 @@ from gateway.metering.record import Attempt, CallIntent, CallOutcome, CallStatus
 from gateway.providers.base import Reply
 from gateway.providers.registry import Registry
 from gateway.routing.admission import Admission, Slot
+from gateway.routing.call_plan import CallPlan, RouteRequest
 from gateway.routing.classifier import CallFacts, Classifier, Decision
-from gateway.routing.course import Course, Wish
 from gateway.routing.outgoing import outgoing_body
-from gateway.routing.plan import Route
+from gateway.routing.route import Route
 from gateway.routing.router import Router
 from gateway.schemas.requests import ModelRequest
 from gateway.tenancy.keys import Caller
 
 if TYPE_CHECKING:
-    from gateway.api.presence import ClientPresence
+    from gateway.api.disconnect import DisconnectWatcher
 
 PREFIX = "/v1"
 
@@ -84,7 +84,7 @@ class Call:
     def __init__(
         self, parts: CallParts, caller: Caller, endpoint: str, request: ModelRequest, call_id: str
     ) -> None:
-        self.presence: ClientPresence | None = None
+        self.watcher: DisconnectWatcher | None = None
         self.parts = parts
         self.caller = caller
         self.endpoint = endpoint
@@ -92,7 +92,7 @@ class Call:
         self.id = call_id
         self.started = parts.clock.monotonic()
         self.attempts: list[Attempt] = []
-        self.plan: Course
+        self.plan: CallPlan
         self.route: Route | None = None
         self.decision = Decision(Lane.INTERACTIVE, "default")
         self.usage = Usage()
@@ -113,7 +113,7 @@ class Call:
             caller.tenant,
         )
         self.decision = self.parts.classifier.classify(facts, caller.ceiling)
-        wish = Wish(
+        wanted = RouteRequest(
             request.model,
             self.decision.lane,
             caller.tenant,
@@ -122,7 +122,7 @@ class Call:
             known,
             caller.may_use,
         )
-        self.plan = Course(self.parts.router, self.parts.admission, self.parts.clock, wish)
+        self.plan = CallPlan(self.parts.router, self.parts.admission, self.parts.clock, wanted)
         self._record = self.parts.ledger.open(
             CallIntent(
                 self.id,
@@ -181,7 +181,7 @@ class Call:
     def relay(self, route: Route) -> Relay:
         """What passes the stream of ``route`` on to the client."""
         scrub = self.parts.registry.scrubber(route.target)
-        return EventRelay(route.target, self.request, scrub, self.started, self.tier)
+        return ChunkRelay(route.target, self.request, scrub, self.started, self.tier)
 
     def error_event(self, error: BaseException) -> bytes:
         """The event that ends a stream whose head has gone out."""
@@ -218,12 +218,12 @@ class Call:
     @property
     def left(self) -> bool:
         """Whether the client has gone."""
-        return self.presence is not None and self.presence.gone
+        return self.watcher is not None and self.watcher.gone
 
     def answered(self) -> None:
         """The last bytes are about to go out: the client may leave from now on."""
-        if self.presence is not None:
-            self.presence.close()
+        if self.watcher is not None:
+            self.watcher.close()
 
     def settle(self, status: CallStatus, http_status: int) -> None:
         """Close the record with the usage and timing so far; only the first time counts."""
@@ -246,7 +246,7 @@ class Call:
         )
 
 
-def _skipped(plan: Course) -> list[Attempt]:
+def _skipped(plan: CallPlan) -> list[Attempt]:
     return [Attempt(route.target, None, "context_too_small") for route in plan.skipped]
 
 

@@ -7,7 +7,7 @@ from gateway.api.calls import Call, CallParts
 from gateway.api.inference import Inference
 from gateway.api.plain import answer_plain
 from gateway.core.errors import UpstreamFailed
-from gateway.routing.plan import Route
+from gateway.routing.route import Route
 from gateway.schemas.embeddings import parse_embeddings
 from gateway.schemas.vectors import ODD, as_wanted
 

@@ -9,10 +9,10 @@ from gateway.api.auth import CALLER
 from gateway.api.body import parsed, read_body
 from gateway.api.calls import Call, CallParts, class_headers
 from gateway.api.deferred import prefers_async
+from gateway.api.disconnect import DisconnectWatcher
 from gateway.api.errors import RawHeaders, status_of
 from gateway.api.middleware import EXTRA_HEADERS, REQUEST_ID, STARTED
 from gateway.api.plain import answer_plain
-from gateway.api.presence import ClientPresence
 from gateway.api.streaming import answer_stream
 from gateway.core.errors import ClientError, ClientGone, Draining, HeadwayError
 from gateway.metering.record import CallStatus
@@ -69,7 +69,7 @@ async def serve(
 
     Settling never waits, so a cancellation cannot come between.
     """
-    presence = call.presence = ClientPresence(receive)
+    watcher = call.watcher = DisconnectWatcher(receive)
     try:
         call.begin(scope["headers"])
         if call.request.stream:
@@ -79,12 +79,12 @@ async def serve(
     except asyncio.CancelledError:
         error: HeadwayError = ClientGone("The caller closed the connection.")
         status = CallStatus.CANCELLED
-        if not presence.gone:  # then the process ends
+        if not watcher.gone:  # then the process ends
             error, status = Draining("The gateway is shutting down."), CallStatus.INTERRUPTED
         call.settle(status, status_of(error))
         task = asyncio.current_task()
         again = task is not None and task.uncancel() > 0
-        if again or (scope.get(STARTED) and not presence.gone):
+        if again or (scope.get(STARTED) and not watcher.gone):
             raise
         raise error from None
     except Exception as error:
@@ -92,4 +92,4 @@ async def serve(
         scope[EXTRA_HEADERS] = call.headers()
         raise
     finally:
-        presence.close()
+        watcher.close()

@@ -12,7 +12,7 @@ from gateway.metering.counter import answer_usage
 from gateway.metering.record import CallStatus
 from gateway.providers.aggregate import plain_answer
 from gateway.routing.fallback import attempt_all
-from gateway.routing.plan import Route
+from gateway.routing.route import Route
 
 #: Takes the call, who answered it, and the answer; None when that is as it should be.
 Mend = Callable[[Call, Route, dict[str, Any]], dict[str, Any] | None]

@@ -16,7 +16,7 @@ from gateway.responses.events import Numbered, encoded, error_event
 from gateway.responses.forms import CHAT, RESPONSES, chat_form, native_form
 from gateway.responses.shape import as_failed, new_response
 from gateway.routing.outgoing import outgoing_body
-from gateway.routing.plan import Route
+from gateway.routing.route import Route
 from gateway.schemas.responses import ResponseRequest
 from gateway.store.responses import new_response_id
 from gateway.tenancy.keys import Caller

@@ -17,7 +17,7 @@ from gateway.responses.builder import ODD, whole_response
 from gateway.responses.forms import CHAT, RESPONSES
 from gateway.responses.native import whole
 from gateway.routing.fallback import attempt_all
-from gateway.routing.plan import Route
+from gateway.routing.route import Route
 
 Json = dict[str, Any]
 Keep = Callable[[Json], Awaitable[None]]

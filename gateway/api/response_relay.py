@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from gateway.api.relaying import HEARTBEAT
+from gateway.api.relay import HEARTBEAT
 from gateway.core.clock import Clock
 from gateway.core.errors import StreamInterrupted, UpstreamError, UpstreamFailed
 from gateway.core.usage import Usage

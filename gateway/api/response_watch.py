@@ -8,7 +8,7 @@ import orjson
 from starlette.responses import StreamingResponse
 
 from gateway.api.errors import object_of
-from gateway.api.relaying import HEARTBEAT
+from gateway.api.relay import HEARTBEAT
 from gateway.core.errors import HeadwayError
 from gateway.jobs.responses import ResponseService
 from gateway.responses.events import ENDED, Numbered, encoded, error_event

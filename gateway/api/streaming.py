@@ -11,7 +11,7 @@ from functools import partial
 from starlette.types import Send
 
 from gateway.api.calls import Call, Held
-from gateway.api.relaying import HEARTBEAT, Relay, first_shown
+from gateway.api.relay import HEARTBEAT, Relay, first_shown
 from gateway.core.errors import (
     Draining,
     HeadwayError,
@@ -22,7 +22,7 @@ from gateway.core.errors import (
 from gateway.core.values import value
 from gateway.metering.record import CallStatus
 from gateway.routing.fallback import attempt_all
-from gateway.routing.plan import Route
+from gateway.routing.route import Route
 
 
 async def answer_stream(call: Call, send: Send) -> None:

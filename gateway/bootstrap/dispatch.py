@@ -53,8 +53,8 @@ from gateway.policy.model import Policy
 from gateway.providers.registry import Registry
 from gateway.providers.webhooks import WebhookSender
 from gateway.routing.offline import RowCaller
-from gateway.routing.rounds import Rounds
 from gateway.routing.router import Router
+from gateway.routing.target_monitor import TargetMonitor
 from gateway.store.batches import BatchStore
 from gateway.store.blobs import LocalBlobs
 from gateway.store.carries import Carries
@@ -135,8 +135,8 @@ class _Process:
             clock,
             lambda api, rules: Means(api, rules, Carries(blobs), runner, settler, holdings, clock),
         )
-        rounds = Rounds(policy, router.states, self._registry.look)
-        lanes, signals = _lanes(settings, policy, redis, rounds, clock)
+        monitor = TargetMonitor(policy, router.states, self._registry.look)
+        lanes, signals = _lanes(settings, policy, redis, monitor, clock)
         pools = target_pools(
             policy,
             lanes,
@@ -169,14 +169,14 @@ class _Process:
 
 
 def _lanes(
-    settings: Settings, policy: Policy, redis: StoreClient, rounds: Rounds, clock: Clock
+    settings: Settings, policy: Policy, redis: StoreClient, monitor: TargetMonitor, clock: Clock
 ) -> tuple[dict[str, TargetLane], tuple[Runs, ...]]:
     """The lanes, and the loops that tell them of people, of deadlines and of the engines."""
     load, hurry = InteractiveLoad(clock), Hurry()
     lanes = Lanes(settings, load, hurry, clock).of(policy)
-    rounds.told.append(partial(_tell, lanes))
+    monitor.told.append(partial(_tell, lanes))
     listener = LoadListener(LoadChannel(redis), load)
-    return lanes, (rounds, listener, Forecaster(QueueClient(redis), clock, hurry.note))
+    return lanes, (monitor, listener, Forecaster(QueueClient(redis), clock, hurry.note))
 
 
 def _tell(lanes: Mapping[str, TargetLane], target: str, load: EngineLoad) -> None:

@@ -40,8 +40,8 @@ from gateway.routing.admission import Admission
 from gateway.routing.classifier import Classifier
 from gateway.routing.cooldowns import SharedCooldowns
 from gateway.routing.load import LoadReporter
-from gateway.routing.rounds import Rounds
 from gateway.routing.router import Router
+from gateway.routing.target_monitor import TargetMonitor
 from gateway.store.batches import BatchStore
 from gateway.store.blobs import LocalBlobs
 from gateway.store.client import StoreClient, connect
@@ -117,7 +117,9 @@ async def build_gateway(
     routes = (metrics_route(observers.page), *_job_routes(settings, jobs, calls, disk))
     front = _Front(KeyRing.from_policy(policy, key), policy.cors.origins, routes, disk)
     app = _application(settings, redis, calls, watch, front)
-    tending = _tend_targets(redis, Rounds(policy, router.states, registry.look), router, clock)
+    tending = _tend_targets(
+        redis, TargetMonitor(policy, router.states, registry.look), router, clock
+    )
     telling = _tell_load(redis, admission, observers)
     beside = (shipper.run(), watch.run(), disk.room.run(), tending, telling, *observers.loops())
     loops = [asyncio.create_task(loop) for loop in beside]
@@ -159,10 +161,12 @@ class _Front:
     disk: _Disk
 
 
-async def _tend_targets(redis: StoreClient, rounds: Rounds, router: Router, clock: Clock) -> None:
+async def _tend_targets(
+    redis: StoreClient, monitor: TargetMonitor, router: Router, clock: Clock
+) -> None:
     shared = SharedCooldowns(new_id("g"), router.states, CooldownChannel(redis), clock)
     await asyncio.gather(
-        rounds.run(),
+        monitor.run(),
         keep_doing(shared.tell, "telling cooldowns", every=0),
         keep_doing(shared.hear, "hearing of cooldowns", every=0),
     )

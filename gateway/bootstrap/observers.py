@@ -12,7 +12,7 @@ from gateway.metering.observed import MetricsObserver
 from gateway.metering.record import CallRecord
 from gateway.policy.model import Policy
 from gateway.telemetry.metrics import Metrics
-from gateway.telemetry.together import TogetherMetrics
+from gateway.telemetry.multiprocess import MultiprocessMetrics
 
 Observe = Callable[[CallRecord], None]
 
@@ -27,10 +27,10 @@ class Observers:
     def __init__(self, settings: Settings, policy: Policy, share: Share | None = None) -> None:
         self.metrics = Metrics(policy.served())
         self.page: Callable[[], str] = self.metrics.text
-        self._together: TogetherMetrics | None = None
+        self._multiprocess: MultiprocessMetrics | None = None
         if share is not None:
-            self._together = TogetherMetrics(self.metrics, share.folder, str(share.index))
-            self.page = self._together.text
+            self._multiprocess = MultiprocessMetrics(self.metrics, share.folder, str(share.index))
+            self.page = self._multiprocess.text
         self.latency = FreshLatency()
         self.each: list[Observe] = [MetricsObserver(self.metrics).observe, self.latency.observe]
         self._close: Callable[[], None] | None = None
@@ -39,7 +39,7 @@ class Observers:
 
     def loops(self) -> list[Coroutine[Any, Any, None]]:
         """To be run until the end."""
-        return [] if self._together is None else [self._together.run()]
+        return [] if self._multiprocess is None else [self._multiprocess.run()]
 
     async def aclose(self) -> None:
         """Send what waits, without holding up the event loop."""

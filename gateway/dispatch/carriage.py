@@ -27,7 +27,7 @@ from gateway.providers.failures import failure
 from gateway.providers.remote_batches import RemoteBatch, RemoteBatches
 from gateway.routing.offline import RowAnswer
 from gateway.routing.outgoing import outgoing_body
-from gateway.routing.plan import Route
+from gateway.routing.route import Route
 from gateway.store.carries import Carries, Carry
 
 log = logging.getLogger(__name__)

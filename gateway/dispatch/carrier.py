@@ -8,7 +8,7 @@ from gateway.core.ids import new_id
 from gateway.dispatch.carriage import Carriage, Means, Spare
 from gateway.dispatch.held import HeldRow
 from gateway.responses.forms import RESPONSES
-from gateway.routing.plan import Route
+from gateway.routing.route import Route
 from gateway.store.carries import Carry
 
 _OLDEST_SECONDS = 8 * 86400.0

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gateway.core.together import Together
+from gateway.core.coalescer import Coalescer
 from gateway.core.work import Committed, RunOutcomes
 from gateway.store.queue import QueueClient
 
@@ -14,7 +14,7 @@ class Commits:
 
     def __init__(self, queue: QueueClient) -> None:
         self._queue = queue
-        self._waiting = Together(self._step, _MOST)
+        self._waiting = Coalescer(self._step, _MOST)
 
     async def send(self, shard: str, run: RunOutcomes, hour: str) -> Committed:
         """As ``QueueClient.commit``; what fails with one run fails with that one alone."""

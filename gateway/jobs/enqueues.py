@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gateway.core.together import Together
+from gateway.core.coalescer import Coalescer
 from gateway.core.work import Quota, SegmentSpec
 from gateway.store.queue import MOST_ENQUEUED, QueueClient
 
@@ -12,7 +12,7 @@ class Enqueues:
 
     def __init__(self, queue: QueueClient) -> None:
         self._queue = queue
-        self._waiting = Together(self._step, MOST_ENQUEUED)
+        self._waiting = Coalescer(self._step, MOST_ENQUEUED)
 
     async def send(self, shard: str, spec: SegmentSpec, quota: Quota | None = None) -> bool:
         """As ``QueueClient.enqueue``; what is refused of one is refused of that one alone."""

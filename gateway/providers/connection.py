@@ -12,7 +12,7 @@ from gateway.core.errors import (
     UpstreamTimeout,
 )
 from gateway.core.targets import Timeouts
-from gateway.providers.limits import Deadline
+from gateway.providers.deadline import Deadline
 
 _LONGEST_HEAD = 64 * 1024
 _MOST_UNREAD = 256 * 1024

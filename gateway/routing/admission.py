@@ -25,14 +25,14 @@ class Slot:
         self._since = since
         self._prefilling = False
 
-    def prefills(self) -> None:
+    def prefill_begins(self) -> None:
         """The call goes out, and its first token will be seen."""
         if self._gate is not None:
             self._prefilling = True
             self._gate.prefilling += 1
             self._gate.state.prefilling += 1
 
-    def begun(self) -> None:
+    def first_token(self) -> None:
         """The first token was seen."""
         if self._gate is not None and self._prefilling:
             self._prefilling = False
@@ -42,7 +42,7 @@ class Slot:
 
     def release(self) -> None:
         """Give the place to the next in line. Never blocks."""
-        self.begun()
+        self.first_token()
         gate, self._gate = self._gate, None
         if gate is not None:
             gate.leave(self._since)

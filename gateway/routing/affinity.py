@@ -94,7 +94,7 @@ def _score(key: int, place: _Weighted) -> float:
     return -place.weight / log(((mixed >> 11) + 0.5) / 2**53)
 
 
-class Wanderers:
+class DisplacedConversations:
     """Conversations that were last served away from their home, the newest so many of them."""
 
     def __init__(self, most: int = _REMEMBERED) -> None:

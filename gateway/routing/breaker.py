@@ -9,7 +9,7 @@ _HALF = 0.5
 class Breaker:
     """Open after too many failures; then one call a pause is let through, until one works."""
 
-    __slots__ = ("_failed", "_in_row", "_pause", "_rule", "_until", "opened")
+    __slots__ = ("_failed", "_in_row", "_pause", "_rule", "_until", "is_open")
 
     def __init__(self, rule: BreakerPolicy) -> None:
         self._rule = rule
@@ -17,36 +17,36 @@ class Breaker:
         self._failed = 0.0
         self._pause = rule.pause
         self._until = 0.0
-        self.opened = False
+        self.is_open = False
 
     def wait(self, now: float) -> float:
         """Seconds until a call may go; 0: now."""
-        return max(self._until - now, 0.0) if self.opened else 0.0
+        return max(self._until - now, 0.0) if self.is_open else 0.0
 
     def enter(self, now: float) -> None:
         """A call goes. While open, the next one goes a pause later, whatever becomes of this."""
-        if self.opened:
+        if self.is_open:
             self._until = now + self._pause
 
-    def ask(self) -> None:
+    def probe_now(self) -> None:
         """There is reason to try again at once."""
         self._until = 0.0
 
     def worked(self) -> None:
         """A call worked."""
         self._failed -= _NEWEST * self._failed
-        if self._in_row or self.opened:
+        if self._in_row or self.is_open:
             self._in_row, self._pause = 0, self._rule.pause
-            if self.opened:
-                self.opened, self._failed = False, 0.0
+            if self.is_open:
+                self.is_open, self._failed = False, 0.0
 
     def failed(self, now: float) -> None:
         """A call failed."""
         self._in_row += 1
         self._failed += _NEWEST * (1.0 - self._failed)
-        if self.opened:
+        if self.is_open:
             self._pause = min(2 * self._pause, self._rule.longest)
             self._until = now + self._pause
         elif self._in_row >= self._rule.failures or self._failed > _HALF:
-            self.opened = True
+            self.is_open = True
             self._until = now + self._pause

@@ -13,16 +13,16 @@ from gateway.core.errors import (
     UpstreamError,
     UpstreamRejected,
 )
-from gateway.routing.course import Course
-from gateway.routing.plan import Group, Route
+from gateway.routing.call_plan import CallPlan
 from gateway.routing.retry import with_retries
+from gateway.routing.route import Group, Route
 
 T = TypeVar("T")
 Attempt = Callable[[Route, bool], Awaitable[T]]
 
 
-async def attempt_all(course: Course, attempt: Attempt[T], clock: Clock) -> T:
-    """The first success of ``attempt(route, last)`` over the course; raises the last error.
+async def attempt_all(plan: CallPlan, attempt: Attempt[T], clock: Clock) -> T:
+    """The first success of ``attempt(route, last)`` over the plan; raises the last error.
 
     ``attempt`` must raise nothing once content was passed on, or everything would be sent twice.
     A full queue and every failure but the request's own fault lead to the next target; so does an
@@ -30,21 +30,21 @@ async def attempt_all(course: Course, attempt: Attempt[T], clock: Clock) -> T:
     where a longer context is. Of targets that share the calls the next one is tried at once; each
     other, and the last of those, is tried again as its policy says.
     """
-    groups, failed = course.groups, None
-    alone = course.alone()
+    groups, failed = plan.groups, None
+    alone = plan.alone()
     if alone is not None:
         try:
-            return await _one(course, alone, attempt, clock, (False, False))
+            return await _one(plan, alone, attempt, clock, (False, False))
         except UpstreamError as error:
-            _, groups = _onward(course, alone, error, ([], ()))
+            _, groups = _onward(plan, alone, error, ([], ()))
             failed = error
-    elif not course.ready(groups[0], None):
-        await course.opened()
-    return await _search(course, attempt, clock, groups, failed)
+    elif not plan.ready(groups[0], None):
+        await plan.wait_until_available()
+    return await _search(plan, attempt, clock, groups, failed)
 
 
 async def _search(
-    course: Course,
+    plan: CallPlan,
     attempt: Attempt[T],
     clock: Clock,
     groups: tuple[Group, ...],
@@ -52,11 +52,11 @@ async def _search(
 ) -> T:
     """The first success over ``groups``."""
     while groups:
-        ready, groups = course.ready(groups[0], failed), groups[1:]
+        ready, groups = plan.ready(groups[0], failed), groups[1:]
         while ready:
-            later = any(course.ready(group, failed) for group in groups)
+            later = any(plan.ready(group, failed) for group in groups)
             try:
-                route = await course.next(ready, spill=later)
+                route = await plan.next(ready, spill=later)
             except QueueFull as error:
                 failed = error
                 _or_raise(error, ready[0], later=later)
@@ -64,41 +64,41 @@ async def _search(
             if route is None:
                 break
             ready.remove(route)
-            if not course.ready((route,), failed):  # closed while the call waited for its place
-                course.give_up_place()
+            if not plan.ready((route,), failed):  # closed while the call waited for its place
+                plan.give_up_place()
                 continue
             try:
-                return await _one(course, route, attempt, clock, (bool(ready), later))
+                return await _one(plan, route, attempt, clock, (bool(ready), later))
             except (UpstreamError, QueueFull) as error:
                 failed = error
-                ready, groups = _onward(course, route, error, (ready, groups))
-    raise failed or course.closed()
+                ready, groups = _onward(plan, route, error, (ready, groups))
+    raise failed or plan.unavailable()
 
 
 async def _one(
-    course: Course, route: Route, attempt: Attempt[T], clock: Clock, more: tuple[bool, bool]
+    plan: CallPlan, route: Route, attempt: Attempt[T], clock: Clock, more: tuple[bool, bool]
 ) -> T:
     """An attempt; tried again unless another target of the group is there to be tried at once."""
     others, later = more
     last = not (others or later)
-    once = partial(_with_keys, course, route, attempt, clock, last)
+    once = partial(_with_keys, plan, route, attempt, clock, last)
     state = route.state
     state.budget.called()
     try:
         if others:
             return await once()
-        deadline = course.deadline(route)
+        deadline = plan.deadline(route)
         return await with_retries(once, route.retry, deadline, clock, state=state, patient=last)
     finally:
-        course.give_up_place()
+        plan.give_up_place()
 
 
 async def _with_keys(
-    course: Course, route: Route, attempt: Attempt[T], clock: Clock, last: bool
+    plan: CallPlan, route: Route, attempt: Attempt[T], clock: Clock, last: bool
 ) -> T:
     """An attempt, at once again with the next of our keys there when it was the key's fault."""
     state = route.state
-    if state.breaker.opened:
+    if state.breaker.is_open:
         state.breaker.enter(clock.monotonic())
     keys = len(state.credentials)
     while True:
@@ -106,26 +106,26 @@ async def _with_keys(
         try:
             got = await attempt(route, last)
         except UpstreamError as error:
-            if course.refused(route, error) and keys:
+            if plan.refused(route, error) and keys:
                 continue
             state.failed(error, clock.monotonic())
             raise
-        course.began(route)
+        plan.began(route)
         return got
 
 
 def _onward(
-    course: Course,
+    plan: CallPlan,
     route: Route,
     error: UpstreamError | QueueFull,
     left: tuple[list[Route], tuple[Group, ...]],
 ) -> tuple[list[Route], tuple[Group, ...]]:
     """What is left to try after ``route`` failed so. Raises the error when that is the end."""
     if error.code == ContextLengthExceeded.code:
-        return [], course.longer(route)
+        return [], plan.longer(route)
     ready, groups = left
     _or_raise(error, route, later=bool(ready or groups))
-    return course.ready(ready, error), groups
+    return plan.ready(ready, error), groups
 
 
 def _or_raise(error: HeadwayError, route: Route, *, later: bool) -> None:

@@ -17,7 +17,7 @@ from gateway.responses.events import ENDED
 from gateway.responses.forms import CHAT, RESPONSES, chat_form, native_form, row_items
 from gateway.responses.shape import new_response
 from gateway.routing.outgoing import outgoing_body
-from gateway.routing.plan import Route
+from gateway.routing.route import Route
 from gateway.routing.router import Router
 from gateway.schemas.vectors import ODD as ODD_VECTORS
 from gateway.schemas.vectors import as_wanted

@@ -5,8 +5,8 @@ from typing import Any
 
 import orjson
 
-from gateway.routing.plan import Route
 from gateway.routing.rank import with_rank
+from gateway.routing.route import Route
 
 #: Members that name a target, carry a credential or set a rank: never passed on from a client.
 DENIED = frozenset(

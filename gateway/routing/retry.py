@@ -103,7 +103,7 @@ class Stop:
     def _soon(self, error: BaseException) -> bool:
         """Whether the target may be tried after a pause of ours."""
         told = isinstance(error, UpstreamError) and error.retry_after
-        return not told and not (self._state is not None and self._state.breaker.opened)
+        return not told and not (self._state is not None and self._state.breaker.is_open)
 
 
 async def _again(

@@ -7,9 +7,9 @@ from zlib import crc32
 from gateway.core.errors import ModelNotFound
 from gateway.core.lanes import Lane
 from gateway.policy.model import ModelPolicy, Policy
-from gateway.routing.affinity import Wanderers
-from gateway.routing.plan import Group, Route
+from gateway.routing.affinity import DisplacedConversations
 from gateway.routing.rank import rank_head, rank_members
+from gateway.routing.route import Group, Route
 from gateway.routing.state import TargetState
 
 
@@ -17,13 +17,13 @@ from gateway.routing.state import TargetState
 class ModelRoutes:
     """How a model is served in one lane: its targets in turn, and who takes over.
 
-    ``wanderers`` is None where conversations have no home.
+    ``displaced`` is None where conversations have no home.
     """
 
     groups: tuple[Group, ...]
     fallback: tuple[str, ...] = ()
     longer: str | None = None
-    wanderers: Wanderers | None = None
+    displaced: DisplacedConversations | None = None
 
 
 class Router:
@@ -74,7 +74,10 @@ class Router:
         groups = _grouped(routes, {n: t.weight for n, t in policy.targets.items()})
         shared = rules.affinity and any(len(group) > 1 for group in groups)
         return ModelRoutes(
-            groups, rules.fallback, rules.longer_context, Wanderers() if shared else None
+            groups,
+            rules.fallback,
+            rules.longer_context,
+            DisplacedConversations() if shared else None,
         )
 
     def _route(self, policy: Policy, name: str, model: str, lane: Lane) -> Route:

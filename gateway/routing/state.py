@@ -68,9 +68,9 @@ class TargetState:
         self.engine: EngineLoad | None = None
         self._others = 0.0
 
-    def open(self, now: float) -> bool:
+    def available(self, now: float) -> bool:
         """Whether a call may be tried here now."""
-        if not (self.down or self.breaker.opened or self.credentials.parked_until > now):
+        if not (self.down or self.breaker.is_open or self.credentials.parked_until > now):
             return True
         return self.wait(now) <= 0
 
@@ -79,12 +79,12 @@ class TargetState:
         if self.down:
             return _DOWN_SECONDS
         waits = self.credentials.wait(now)
-        return max(waits, self.breaker.wait(now)) if self.breaker.opened else waits
+        return max(waits, self.breaker.wait(now)) if self.breaker.is_open else waits
 
     @property
     def cooling(self) -> bool:
         """Whether it is only for being told to that it may be left alone."""
-        return not (self.down or self.breaker.opened)
+        return not (self.down or self.breaker.is_open)
 
     @property
     def load(self) -> float:
@@ -99,7 +99,7 @@ class TargetState:
 
     def began(self, key: int, seconds: float, now: float, *, stream: bool) -> None:
         """An answer, or the content of a stream, came after ``seconds``."""
-        if self.breaker.opened:
+        if self.breaker.is_open:
             self.breaker.worked()
         self.credentials.worked(key)
         (self.streamed if stream else self.plain).seen(seconds, now)
@@ -127,5 +127,5 @@ class TargetState:
     def probed(self, *, healthy: bool) -> None:
         """What the health path said. Once it is good again, the next call tries the target."""
         if healthy and self.down:
-            self.breaker.ask()
+            self.breaker.probe_now()
         self.down = not healthy

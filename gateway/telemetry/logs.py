@@ -4,7 +4,7 @@ import logging
 import sys
 from types import TracebackType
 
-from gateway.telemetry.folding import Folded
+from gateway.telemetry.duplicate_filter import DuplicateFilter
 
 _FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s %(message)s"
 # These write headers, addresses or whole requests at debug level.
@@ -45,7 +45,7 @@ def set_up_logs(level: str) -> None:
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine(_FORMAT))
-    handler.addFilter(Folded())
+    handler.addFilter(DuplicateFilter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

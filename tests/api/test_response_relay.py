@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.api.relaying import HEARTBEAT
+from gateway.api.relay import HEARTBEAT
 from gateway.api.response_relay import ChatRelay, NativeRelay, ResponseRelay
 from gateway.core.errors import StreamInterrupted, UpstreamFailed, UpstreamThrottled
 from gateway.metering.counter import StreamMeter

@@ -119,17 +119,17 @@ async def test_streams_without_a_token_are_counted() -> None:
     """From going out to the first token or the end, once, and each change is told."""
     gates = admission(max_in_flight=3)
     seen, left = await gates.enter("t", FAST), await gates.enter("t", FAST)
-    seen.prefills()
-    left.prefills()
+    seen.prefill_begins()
+    left.prefill_begins()
     assert gates.prefilling("t", FAST) == 2
     gates.changed.clear()
-    seen.begun()
-    seen.begun()
+    seen.first_token()
+    seen.first_token()
     assert gates.changed.is_set()
     assert gates.prefilling("t", FAST) == 1
     left.release()
     seen.release()
-    seen.begun()
+    seen.first_token()
     assert gates.prefilling("t", FAST) == 0
 
 
@@ -214,9 +214,9 @@ async def test_a_target_knows_who_waits_for_a_first_token() -> None:
     state = gates.gates(FAST)["t"].state
     slots = [await gates.enter("t", FAST), await gates.enter("t", Lane.ELASTIC)]
     for slot in slots:
-        slot.prefills()
+        slot.prefill_begins()
     assert state.prefilling == 2
-    slots[0].begun()
+    slots[0].first_token()
     assert state.prefilling == 1
     for slot in slots:
         slot.release()

@@ -6,8 +6,8 @@ from zlib import crc32
 
 import pytest
 
-from gateway.routing.affinity import Wanderers, affinity_key, home_of, in_order
-from gateway.routing.plan import Route
+from gateway.routing.affinity import DisplacedConversations, affinity_key, home_of, in_order
+from gateway.routing.route import Route
 from tests.support.routes import a_route
 
 
@@ -93,7 +93,7 @@ def test_only_the_keys_of_a_lost_place_move() -> None:
 
 def test_wanderers_are_remembered_and_forgotten() -> None:
     """Who is away is found there; who is home again, or was away long ago, is not kept."""
-    away = Wanderers(most=2)
+    away = DisplacedConversations(most=2)
     for number in (1, 2, 3):
         away.served(number, f"up{number}", at_home=False)
     assert [away.where(number) for number in (1, 2, 3)] == [None, "up2", "up3"]

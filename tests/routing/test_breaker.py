@@ -33,10 +33,10 @@ def test_half_of_the_calls_open_it() -> None:
     for _ in range(40):
         breaker.failed(0)
         breaker.failed(0)
-        if breaker.opened:
+        if breaker.is_open:
             break
         breaker.worked()
-    assert breaker.opened
+    assert breaker.is_open
 
 
 def test_one_call_tries_it_after_the_pause() -> None:
@@ -69,6 +69,6 @@ def test_pauses_double_and_end() -> None:
 def test_a_reason_to_ask_again() -> None:
     """A good health check lets the next call through at once."""
     breaker = opened()
-    breaker.ask()
+    breaker.probe_now()
     assert breaker.wait(0) == 0
-    assert breaker.opened
+    assert breaker.is_open

@@ -18,17 +18,17 @@ from gateway.core.errors import (
     UpstreamThrottled,
 )
 from gateway.core.lanes import Lane
-from gateway.routing.course import Course
+from gateway.routing.call_plan import CallPlan
 from gateway.routing.fallback import Attempt, attempt_all
-from gateway.routing.plan import Route
+from gateway.routing.route import Route
 from tests.support.clock import ManualClock
 from tests.support.routes import Roads, a_target
 
 
-def course(*, resend: bool = False) -> Course:
+def plan(*, resend: bool = False) -> CallPlan:
     """Two targets for one model."""
     target = a_target(retry={"attempts": 1, "resend_unknown": resend})
-    return Roads({"a": target, "b": target}).course()
+    return Roads({"a": target, "b": target}).plan()
 
 
 async def _asked(error: HeadwayError, *, resend: bool = False) -> list[tuple[str, bool]]:
@@ -40,7 +40,7 @@ async def _asked(error: HeadwayError, *, resend: bool = False) -> list[tuple[str
             raise error
 
     with contextlib.suppress(type(error)):
-        await attempt_all(course(resend=resend), attempt, SystemClock())
+        await attempt_all(plan(resend=resend), attempt, SystemClock())
     return asked
 
 
@@ -94,7 +94,7 @@ async def test_of_equal_targets_the_next_is_asked_at_once() -> None:
     targets = {name: a_target(weight=1, retry=QUICK) for name in "abc"}
     asked, attempt = ok_but(("a", FAILED), ("b", FAILED), ("c", FAILED))
     with pytest.raises(UpstreamFailed):
-        await attempt_all(Roads(targets).course(), attempt, SystemClock())
+        await attempt_all(Roads(targets).plan(), attempt, SystemClock())
     assert sorted(asked[:3]) == ["a", "b", "c"]
     assert asked[2:] == [asked[2]] * 3
 
@@ -104,7 +104,7 @@ async def test_a_target_that_is_left_out_is_not_asked() -> None:
     roads = Roads({"a": a_target(breaker={"failures": 2}, retry=QUICK), "b": a_target()})
     asked, attempt = ok_but(("a", FAILED))
     for _ in range(3):
-        assert await attempt_all(roads.course(), attempt, SystemClock()) == "b"
+        assert await attempt_all(roads.plan(), attempt, SystemClock()) == "b"
     assert asked == ["a", "a", "b", "b", "b"]
 
 
@@ -114,24 +114,24 @@ async def test_a_told_pause_is_not_waited_for_when_another_can_serve() -> None:
     roads = Roads({"a": a_target(), "b": a_target()})
     asked, attempt = ok_but(("a", told))
     for _ in range(2):
-        assert await attempt_all(roads.course(), attempt, SystemClock()) == "b"
+        assert await attempt_all(roads.plan(), attempt, SystemClock()) == "b"
     assert asked == ["a", "b", "b"]
 
 
 async def test_the_next_key_at_once() -> None:
     """A key that is refused does not cost a pause, nor the target its turn."""
     roads = Roads({"a": a_target(api_keys=["k1", "k2", "k3"])})
-    course, used = roads.course(), []
+    plan, used = roads.plan(), []
 
     async def attempt(route: Route, last: bool) -> str:
         del last
-        (await course.enter(route)).release()
-        used.append(course.key)
-        if course.key < 2:
+        (await plan.enter(route)).release()
+        used.append(plan.key)
+        if plan.key < 2:
             raise UpstreamCredential("x", target="a", status=401)
         return "ok"
 
-    assert await attempt_all(course, attempt, SystemClock()) == "ok"
+    assert await attempt_all(plan, attempt, SystemClock()) == "ok"
     assert used == [0, 1, 2]
     assert roads.router.states["a"].credentials.pick(roads.clock.monotonic()) == 2
 
@@ -139,18 +139,18 @@ async def test_the_next_key_at_once() -> None:
 async def test_the_last_key_that_is_refused_is_the_answer() -> None:
     """When no key is left, the refusal is raised; the target is left out as a failing one."""
     roads = Roads({"a": a_target(api_keys=["k1", "k2"], breaker={"failures": 2})})
-    course = roads.course()
+    plan = roads.plan()
 
     async def attempt(route: Route, last: bool) -> str:
         del last
-        (await course.enter(route)).release()
+        (await plan.enter(route)).release()
         raise UpstreamCredential("x", target="a", status=401)
 
     for _ in range(2):
         with pytest.raises(UpstreamCredential):
-            await attempt_all(course, attempt, SystemClock())
+            await attempt_all(plan, attempt, SystemClock())
     with pytest.raises(Unavailable):
-        await attempt_all(roads.course(), attempt, SystemClock())
+        await attempt_all(roads.plan(), attempt, SystemClock())
 
 
 async def test_retries_end_with_the_budget() -> None:
@@ -159,7 +159,7 @@ async def test_retries_end_with_the_budget() -> None:
     asked, attempt = ok_but(("a", UpstreamThrottled("x", target="a", status=429)))
     for _ in range(40):
         with pytest.raises(UpstreamThrottled):
-            await attempt_all(roads.course(), attempt, SystemClock())
+            await attempt_all(roads.plan(), attempt, SystemClock())
     assert 40 < len(asked) <= 40 + 10 + 20
 
 
@@ -168,11 +168,11 @@ async def test_too_long_goes_where_it_fits() -> None:
     targets = {"a": a_target(), "b": a_target(), "big": a_target(models=["long"])}
     roads = Roads(targets, models={"m": {"longer_context": "long"}})
     asked, attempt = ok_but(("a", TOO_LONG))
-    assert await attempt_all(roads.course(), attempt, SystemClock()) == "big"
+    assert await attempt_all(roads.plan(), attempt, SystemClock()) == "big"
     assert asked == ["a", "big"]
     asked, attempt = ok_but(("a", TOO_LONG))
     with pytest.raises(UpstreamRejected):
-        await attempt_all(roads.course(only={"m"}), attempt, SystemClock())
+        await attempt_all(roads.plan(only={"m"}), attempt, SystemClock())
     assert asked == ["a"]
 
 
@@ -184,7 +184,7 @@ async def test_too_long_for_the_longest_ends() -> None:
     )
     asked, attempt = ok_but(("a", TOO_LONG), ("big", TOO_LONG))
     with pytest.raises(UpstreamRejected):
-        await attempt_all(roads.course(), attempt, SystemClock())
+        await attempt_all(roads.plan(), attempt, SystemClock())
     assert asked == ["a", "big"]
 
 
@@ -197,9 +197,9 @@ async def test_a_full_queue_spills_unless_forbidden() -> None:
         _, attempt = ok_but()
         if served is None:
             with pytest.raises(QueueFull):
-                await attempt_all(roads.course(), attempt, SystemClock())
+                await attempt_all(roads.plan(), attempt, SystemClock())
         else:
-            assert await attempt_all(roads.course(), attempt, SystemClock()) == served
+            assert await attempt_all(roads.plan(), attempt, SystemClock()) == served
         held.release()
         assert [state.running for state in roads.router.states.values()] == [0, 0]
 
@@ -212,7 +212,7 @@ async def test_nothing_is_left_behind_by_a_cancelled_call() -> None:
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        await attempt_all(roads.course(), attempt, SystemClock())
+        await attempt_all(roads.plan(), attempt, SystemClock())
     assert roads.router.states["a"].running == 0
 
 
@@ -223,7 +223,7 @@ async def test_a_target_that_fails_while_calls_wait_for_it() -> None:
     held = await roads.admission.enter("a", Lane.INTERACTIVE)
     asked, attempt = ok_but(("a", FAILED))
     calls = [
-        asyncio.create_task(attempt_all(roads.course(), attempt, SystemClock())) for _ in range(5)
+        asyncio.create_task(attempt_all(roads.plan(), attempt, SystemClock())) for _ in range(5)
     ]
     await asyncio.sleep(0)
     held.release()
@@ -239,11 +239,11 @@ async def test_calls_wait_a_little_for_a_target_that_cools() -> None:
     state = roads.router.states["a"]
     _, attempt = ok_but()
     state.credentials.park(0, 0.5, clock.monotonic())
-    assert await attempt_all(roads.course(), attempt, clock) == "a"
+    assert await attempt_all(roads.plan(), attempt, clock) == "a"
     state.credentials.park(0, 30, clock.monotonic())
     with pytest.raises(Unavailable):
-        await attempt_all(roads.course(), attempt, clock)
-    assert await attempt_all(roads.course(lane=Lane.ELASTIC), attempt, clock) == "a"
+        await attempt_all(roads.plan(), attempt, clock)
+    assert await attempt_all(roads.plan(lane=Lane.ELASTIC), attempt, clock) == "a"
     state.probed(healthy=False)
     with pytest.raises(Unavailable):
-        await attempt_all(roads.course(lane=Lane.ELASTIC), attempt, clock)
+        await attempt_all(roads.plan(lane=Lane.ELASTIC), attempt, clock)

@@ -8,8 +8,8 @@ from gateway.core.targets import Timeouts
 from gateway.policy.model import Policy
 from gateway.policy.target import RetryPolicy, TargetPolicy
 from gateway.routing.admission import Admission
-from gateway.routing.course import Course, Wish
-from gateway.routing.plan import Route
+from gateway.routing.call_plan import CallPlan, RouteRequest
+from gateway.routing.route import Route
 from gateway.routing.router import Router
 from gateway.routing.state import TargetState
 
@@ -33,7 +33,7 @@ def a_route(target: str = "t", served: str = MODEL, kind: str = "openai", **chan
 
 
 class Roads:
-    """A router and its gates over a policy; ``course`` is the way of one call."""
+    """A router and its gates over a policy; ``plan`` is the way of one call."""
 
     def __init__(self, targets: dict[str, Any], clock: Clock | None = None, **policy: Any) -> None:
         rules = Policy.model_validate({"targets": targets, **policy})
@@ -41,16 +41,16 @@ class Roads:
         self.router = Router(rules)
         self.admission = Admission(rules, self.clock, self.router.states)
 
-    def course(self, model: str = MODEL, *, only: set[str] | None = None, **wish: Any) -> Course:
-        """The course of a call for ``model``; ``only`` are the models that its key may use."""
-        members = wish.pop("members", {})
-        asked = Wish(
+    def plan(self, model: str = MODEL, *, only: set[str] | None = None, **request: Any) -> CallPlan:
+        """The plan of a call for ``model``; ``only`` are the models that its key may use."""
+        members = request.pop("members", {})
+        asked = RouteRequest(
             model,
-            wish.pop("lane", Lane.INTERACTIVE),
-            wish.pop("tenant", "default"),
-            wish.pop("stream", False),
+            request.pop("lane", Lane.INTERACTIVE),
+            request.pop("tenant", "default"),
+            request.pop("stream", False),
             members,
-            wish.pop("headers", {}),
+            request.pop("headers", {}),
             lambda name: only is None or name in only,
         )
-        return Course(self.router, self.admission, self.clock, asked)
+        return CallPlan(self.router, self.admission, self.clock, asked)

@@ -8,8 +8,8 @@ by weight, the one where the call waits less.
 import random
 from collections.abc import Sequence
 
-from gateway.routing.affinity import Wanderers, home_of, in_order
-from gateway.routing.plan import Route
+from gateway.routing.affinity import DisplacedConversations, home_of, in_order
+from gateway.routing.route import Route
 
 _ROOM = 1.25  # how far over its share a home may be loaded
 _NEVER_MUCH = 4.0  # calls at a target of weight 1 that are no load to speak of
@@ -17,10 +17,10 @@ _FEW_PROMPTS = 2.0  # the same of streams without a first token
 _CLEARLY = 0.8  # a second target must be that much better than the first
 
 
-def choose_home(key: int, routes: Sequence[Route], wanderers: Wanderers) -> Route:
+def choose_home(key: int, routes: Sequence[Route], displaced: DisplacedConversations) -> Route:
     """The target of a conversation among ``routes``, which are two or more."""
     home = home_of(key, routes)
-    away = wanderers.where(key)
+    away = displaced.where(key)
     chosen = home if away is None else next((r for r in routes if r.target == away), home)
     load = prompts = weights = 0.0
     for route in routes:
@@ -31,7 +31,7 @@ def choose_home(key: int, routes: Sequence[Route], wanderers: Wanderers) -> Rout
     if _crowded(chosen, *busy):
         ranked = in_order(key, routes)
         chosen = next((route for route in ranked if not _crowded(route, *busy)), chosen)
-    wanderers.served(key, chosen.target, at_home=chosen is home)
+    displaced.served(key, chosen.target, at_home=chosen is home)
     return chosen
 
 

@@ -7,9 +7,9 @@ from zlib import crc32
 import pytest
 
 from gateway.core.targets import EngineLoad
-from gateway.routing.affinity import Wanderers, home_of
-from gateway.routing.choice import choose_home, choose_quick
-from gateway.routing.plan import Route
+from gateway.routing.affinity import DisplacedConversations, home_of
+from gateway.routing.load_balancing import choose_home, choose_quick
+from gateway.routing.route import Route
 from tests.support.routes import a_route
 
 
@@ -70,7 +70,7 @@ def test_calls_spread_evenly_as_they_come() -> None:
 
 def test_a_conversation_goes_home() -> None:
     """Whatever runs elsewhere, as long as its home is not crowded."""
-    routes, away = replicas(1, 1, 1), Wanderers()
+    routes, away = replicas(1, 1, 1), DisplacedConversations()
     for number in range(100):
         home = home_of(number, routes)
         home.state.running = 3
@@ -80,7 +80,7 @@ def test_a_conversation_goes_home() -> None:
 
 def test_one_hot_key_does_not_crowd_its_home() -> None:
     """Calls of one conversation spill in its own order once home has over its share."""
-    routes, away = replicas(1, 1, 1, 1), Wanderers()
+    routes, away = replicas(1, 1, 1, 1), DisplacedConversations()
     for _ in range(400):
         choose_home(42, routes, away).state.running += 1
     assert max(route.state.running for route in routes) <= 1.25 * 100 + 2
@@ -88,7 +88,7 @@ def test_one_hot_key_does_not_crowd_its_home() -> None:
 
 def test_long_prompts_are_not_stood_behind() -> None:
     """A home that has more than its share of streams without a first token is passed over."""
-    routes, away = replicas(1, 1, 1), Wanderers()
+    routes, away = replicas(1, 1, 1), DisplacedConversations()
     home = home_of(7, routes)
     home.state.prefilling = 1
     assert choose_home(7, routes, away) is home
@@ -101,7 +101,7 @@ def test_long_prompts_are_not_stood_behind() -> None:
 
 def test_a_conversation_stays_where_it_went() -> None:
     """After a spill its newest prefix lies at the other target, and it returns there."""
-    routes, away = replicas(1, 1), Wanderers()
+    routes, away = replicas(1, 1), DisplacedConversations()
     home = home_of(7, routes)
     home.state.running = 50
     other = choose_home(7, routes, away)
@@ -114,7 +114,7 @@ def test_a_conversation_stays_where_it_went() -> None:
 
 def test_weights_bound_the_load() -> None:
     """A target of twice the weight takes twice the calls before it is crowded."""
-    routes, away = replicas(2, 1), Wanderers()
+    routes, away = replicas(2, 1), DisplacedConversations()
     for number in range(3000):
         choose_home(number, routes, away).state.running += 1
     assert routes[0].state.running == pytest.approx(2 * routes[1].state.running, rel=0.3)
@@ -122,7 +122,7 @@ def test_weights_bound_the_load() -> None:
 
 def test_a_choice_costs_next_to_nothing() -> None:
     """Microseconds of CPU among eight targets, both ways."""
-    routes, away = replicas(*[1.0] * 8), Wanderers()
+    routes, away = replicas(*[1.0] * 8), DisplacedConversations()
     begun = time.process_time()
     for number in range(2000):
         choose_home(number, routes, away)

@@ -1,4 +1,4 @@
-"""The way of one call over the targets that may serve it: where next, and with which place."""
+"""The plan of one call: which target is next, and the place that it takes there."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -12,8 +12,8 @@ from gateway.core.targets import Timeouts
 from gateway.core.values import value
 from gateway.routing.admission import Admission, Slot
 from gateway.routing.affinity import affinity_key
-from gateway.routing.choice import choose_home, choose_quick
-from gateway.routing.plan import Group, Route
+from gateway.routing.load_balancing import choose_home, choose_quick
+from gateway.routing.route import Group, Route
 from gateway.routing.router import Router, model_not_found
 
 _PATIENCE = 1.0  # seconds that an interactive call waits for a target that cools
@@ -21,8 +21,8 @@ _CHARS_PER_TOKEN = 6  # more than texts have: only what is clearly too long is k
 
 
 @value
-class Wish:
-    """What a call asks for. ``may_use`` tells which models its key may use."""
+class RouteRequest:
+    """What a call asks of routing. ``may_use`` tells which models its key may use."""
 
     model: str
     lane: Lane
@@ -33,8 +33,8 @@ class Wish:
     may_use: Callable[[str], bool]
 
 
-class Course:
-    """Made once a call.
+class CallPlan:
+    """Which targets serve one call, in which order, and how far it has come. Made once a call.
 
     ``key`` is the place of our key that the attempt under way uses; ``skipped`` are the routes not
     tried because the prompt is too long for them.
@@ -43,40 +43,42 @@ class Course:
     __slots__ = (
         "_began",
         "_clock",
+        "_displaced",
         "_entered",
         "_entered_slot",
         "_gates",
         "_key",
         "_longer",
+        "_request",
         "_router",
         "_slot",
         "_suits",
         "_wait_for_place",
-        "_wanderers",
-        "_wish",
         "groups",
         "key",
         "skipped",
     )
 
-    def __init__(self, router: Router, admission: Admission, clock: Clock, wish: Wish) -> None:
-        found = router.find(wish.model, wish.lane)
-        if found is None or not wish.may_use(wish.model):
-            raise model_not_found(wish.model)
+    def __init__(
+        self, router: Router, admission: Admission, clock: Clock, request: RouteRequest
+    ) -> None:
+        found = router.find(request.model, request.lane)
+        if found is None or not request.may_use(request.model):
+            raise model_not_found(request.model)
         self.groups = found.groups
         for other in found.fallback:
-            self.groups += _groups(router, wish, other)
+            self.groups += _groups(router, request, other)
         self._router = router
         self._longer = found.longer
-        self._wanderers = found.wanderers
-        self._wish = wish
-        self._gates = admission.gates(wish.lane)
+        self._displaced = found.displaced
+        self._request = request
+        self._gates = admission.gates(request.lane)
         self._wait_for_place = admission.wait_for_place
         self._clock = clock
         self._key = (
             None
-            if found.wanderers is None
-            else affinity_key(wish.tenant, wish.members, wish.headers)
+            if found.displaced is None
+            else affinity_key(request.tenant, request.members, request.headers)
         )
         self._slot: Slot | None = None
         self._suits: Callable[[Route], bool] | None = None
@@ -90,7 +92,7 @@ class Course:
         """Whether every route that may come suits."""
         groups = self.groups
         if self._longer is not None:
-            groups += _groups(self._router, self._wish, self._longer)
+            groups += _groups(self._router, self._request, self._longer)
         return all(suits(route) for group in groups for route in group)
 
     def keep(self, suits: Callable[[Route], bool]) -> bool:
@@ -99,13 +101,13 @@ class Course:
         self.groups = _suiting(self.groups, suits)
         return bool(self.groups)
 
-    async def opened(self) -> None:
+    async def wait_until_available(self) -> None:
         """Wait a little where all routes are cooling; a call of the elastic lane as long as it may.
 
         A target that fails or is down is not waited for.
         """
         patience = _PATIENCE
-        if self._wish.lane is Lane.ELASTIC:
+        if self._request.lane is Lane.ELASTIC:
             patience = max(g.limits.max_wait for g in self._gates.values())
         ends = self._clock.monotonic() + patience
         routes = [route for group in self.groups for route in group]
@@ -120,7 +122,7 @@ class Course:
     def ready(self, routes: Sequence[Route], failed: HeadwayError | None) -> list[Route]:
         """Those of ``routes`` that may be tried now; after a failure, those that still help."""
         now = self._clock.monotonic()
-        ready = [route for route in routes if route.state.open(now)]
+        ready = [route for route in routes if route.state.available(now)]
         if failed is None:
             return ready
         return [route for route in ready if self.deadline(route) > now and self._fits(route)]
@@ -132,7 +134,7 @@ class Course:
             return None
         route = groups[0][0]
         gate = self._gates[route.target]
-        if not gate.free or not route.state.open(self._clock.monotonic()):
+        if not gate.free or not route.state.available(self._clock.monotonic()):
             return None
         self._slot = gate.take()
         return route
@@ -161,9 +163,9 @@ class Course:
         return route
 
     def _choose(self, routes: Sequence[Route]) -> Route:
-        if self._key is not None and self._wanderers is not None:
-            return choose_home(self._key, routes, self._wanderers)
-        return choose_quick(routes, self._clock.monotonic(), stream=self._wish.stream)
+        if self._key is not None and self._displaced is not None:
+            return choose_home(self._key, routes, self._displaced)
+        return choose_quick(routes, self._clock.monotonic(), stream=self._request.stream)
 
     async def enter(self, route: Route) -> Slot:
         """The place held for ``route``, or another one there."""
@@ -171,8 +173,8 @@ class Course:
         if slot is None:
             gate = self._gates[route.target]
             slot = gate.take() if gate.free else (await self._wait_for_place([gate]))[1]
-        if self._wish.stream:
-            slot.prefills()
+        if self._request.stream:
+            slot.prefill_begins()
         self._entered_slot = slot
         self._entered = self._clock.monotonic()
         self.key = route.state.credentials.pick(self._entered)
@@ -181,9 +183,9 @@ class Course:
     def began(self, route: Route) -> None:
         """The attempt that entered last is the one that answers."""
         if self._entered_slot is not None:
-            self._entered_slot.begun()
+            self._entered_slot.first_token()
         now = self._clock.monotonic()
-        route.state.began(self.key, now - self._entered, now, stream=self._wish.stream)
+        route.state.began(self.key, now - self._entered, now, stream=self._request.stream)
 
     def refused(self, route: Route, error: UpstreamError) -> bool:
         """The attempt that entered last failed so. Whether another key may be tried at once."""
@@ -209,7 +211,7 @@ class Course:
 
     def _fits(self, route: Route) -> bool:
         """Whether the prompt may fit the route's context. One that does not is noted."""
-        if route.context is None or prompt_tokens(self._wish.members) <= route.context:
+        if route.context is None or prompt_tokens(self._request.members) <= route.context:
             return True
         if route not in self.skipped:
             self.skipped.append(route)
@@ -227,10 +229,10 @@ class Course:
         model, self._longer = self._longer, None
         if model is None:
             return larger
-        groups = _groups(self._router, self._wish, model)
+        groups = _groups(self._router, self._request, model)
         return larger + (groups if self._suits is None else _suiting(groups, self._suits))
 
-    def closed(self) -> Unavailable:
+    def unavailable(self) -> Unavailable:
         """The answer when no route may be tried now."""
         now = self._clock.monotonic()
         wait = min(route.state.wait(now) for group in self.groups for route in group)
@@ -238,9 +240,9 @@ class Course:
         return Unavailable(message, retry_after=wait, code="targets_unavailable")
 
 
-def _groups(router: Router, wish: Wish, model: str) -> tuple[Group, ...]:
+def _groups(router: Router, request: RouteRequest, model: str) -> tuple[Group, ...]:
     """The targets of another model, if the caller may use it."""
-    found = router.find(model, wish.lane) if wish.may_use(model) else None
+    found = router.find(model, request.lane) if request.may_use(model) else None
     return () if found is None else found.groups
 
 

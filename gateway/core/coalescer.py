@@ -9,7 +9,7 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 
-class Together(Generic[Key, Item, Answer]):
+class Coalescer(Generic[Key, Item, Answer]):
     """Sends all that waits for a key in one step, of at most ``most``; one alone goes at once.
 
     A step answers for each item, or with the exception that its sender gets; what it raises, all

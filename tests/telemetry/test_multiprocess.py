@@ -6,15 +6,15 @@ from pathlib import Path
 import orjson
 
 from gateway.telemetry.metrics import Metrics
-from gateway.telemetry.together import TogetherMetrics
+from gateway.telemetry.multiprocess import MultiprocessMetrics
 
 LABELS = ("interactive", "up", "m", "ok")
 
 
-def _process(folder: Path, name: str, running: float = 0) -> tuple[Metrics, TogetherMetrics]:
+def _process(folder: Path, name: str, running: float = 0) -> tuple[Metrics, MultiprocessMetrics]:
     metrics = Metrics(["m"])
     metrics.gauge("headway_calls_running", "Calls at a target.", lambda: [(LABELS, running)])
-    return metrics, TogetherMetrics(metrics, folder, name)
+    return metrics, MultiprocessMetrics(metrics, folder, name)
 
 
 def _value(page: str, name: str) -> float:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.api.presence import ClientPresence
+from gateway.api.disconnect import DisconnectWatcher
 
 
 async def test_leaving_cancels_the_call() -> None:
@@ -18,14 +18,14 @@ async def test_leaving_cancels_the_call() -> None:
         return {"type": "http.disconnect"}
 
     async def call() -> None:
-        presence = ClientPresence(receive)
+        watcher = DisconnectWatcher(receive)
         try:
             await asyncio.sleep(5)
         except asyncio.CancelledError:
-            seen.append(presence.gone)
+            seen.append(watcher.gone)
             raise
         finally:
-            presence.close()
+            watcher.close()
 
     task = asyncio.create_task(call())
     await asyncio.sleep(0)
@@ -44,7 +44,7 @@ async def test_nothing_happens_after_close() -> None:
         asked += 1
         return {"type": "http.disconnect"}
 
-    presence = ClientPresence(receive)
-    presence.close()
+    watcher = DisconnectWatcher(receive)
+    watcher.close()
     await asyncio.sleep(0.08)
-    assert (asked, presence.gone) == (0, False)
+    assert (asked, watcher.gone) == (0, False)

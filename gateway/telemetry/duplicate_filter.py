@@ -15,7 +15,7 @@ class _Said:
     left_out: int = 0
 
 
-class Folded(logging.Filter):
+class DuplicateFilter(logging.Filter):
     """Lets a warning or error through once a minute; the next one tells how many were left out."""
 
     def __init__(self) -> None:

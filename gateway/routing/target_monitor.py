@@ -21,7 +21,7 @@ _METRICS = "/metrics"
 _GOOD = range(200, 300)
 
 
-class Rounds:
+class TargetMonitor:
     """Asks every target that has a health path or tells its load, once in ``every`` seconds.
 
     Two bad answers in a row take a target out, one good one puts it back. A target that does not

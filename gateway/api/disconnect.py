@@ -8,7 +8,7 @@ from starlette.types import Receive
 _WATCH_AFTER = 0.05
 
 
-class ClientPresence:
+class DisconnectWatcher:
     """Cancels the task that made it when the client closes its connection; ``gone`` tells why.
 
     The request's body must have been read.

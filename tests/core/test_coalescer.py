@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from gateway.core.together import Together
+from gateway.core.coalescer import Coalescer
 
 
 class Steps:
@@ -31,11 +31,11 @@ async def _settled() -> None:
 async def test_what_comes_meanwhile_goes_together() -> None:
     """One goes at once; those that come while it is under way are the next steps, in order."""
     steps = Steps()
-    together = Together(steps.step, 4)
-    sent = [asyncio.create_task(together.send("k", 0))]
+    coalescer = Coalescer(steps.step, 4)
+    sent = [asyncio.create_task(coalescer.send("k", 0))]
     await _settled()
     assert steps.seen == [("k", [0])]
-    sent += [asyncio.create_task(together.send("k", 2 * n)) for n in range(1, 7)]
+    sent += [asyncio.create_task(coalescer.send("k", 2 * n)) for n in range(1, 7)]
     await _settled()
     steps.go.set()
     assert await asyncio.gather(*sent) == [0, 4, 8, 12, 16, 20, 24]
@@ -45,8 +45,8 @@ async def test_what_comes_meanwhile_goes_together() -> None:
 async def test_keys_do_not_wait_for_each_other() -> None:
     """Steps of two keys are under way at the same time."""
     steps = Steps()
-    together = Together(steps.step, 4)
-    sent = [asyncio.create_task(together.send(key, 2)) for key in "ab"]
+    coalescer = Coalescer(steps.step, 4)
+    sent = [asyncio.create_task(coalescer.send(key, 2)) for key in "ab"]
     await _settled()
     assert steps.seen == [("a", [2]), ("b", [2])]
     steps.go.set()
@@ -57,8 +57,8 @@ async def test_one_that_is_refused_is_refused_alone() -> None:
     """Its neighbours in the step have their answers."""
     steps = Steps()
     steps.go.set()
-    together = Together(steps.step, 4)
-    sent = (together.send("k", item) for item in (2, 3, 4))
+    coalescer = Coalescer(steps.step, 4)
+    sent = (coalescer.send("k", item) for item in (2, 3, 4))
     first, refused, last = await asyncio.gather(*sent, return_exceptions=True)
     assert (first, last) == (4, 8)
     assert isinstance(refused, ValueError)
@@ -68,21 +68,21 @@ async def test_a_step_that_fails_is_told_to_all_of_it() -> None:
     """And to nobody after it."""
     steps = Steps()
     steps.go.set()
-    together = Together(steps.step, 2)
-    sent = (together.send("k", item) for item in (2, 666, 4))
+    coalescer = Coalescer(steps.step, 2)
+    sent = (coalescer.send("k", item) for item in (2, 666, 4))
     *failed, last = await asyncio.gather(*sent, return_exceptions=True)
     assert all(isinstance(answer, OSError) for answer in failed)
     assert last == 8
-    assert await together.send("k", 6) == 12
+    assert await coalescer.send("k", 6) == 12
 
 
 async def test_a_sender_that_leaves_leaves_its_item() -> None:
     """It is sent all the same, whether it waits or is under way; the others do not notice."""
     steps = Steps()
-    together = Together(steps.step, 4)
-    sent = [asyncio.create_task(together.send("k", 2))]
+    coalescer = Coalescer(steps.step, 4)
+    sent = [asyncio.create_task(coalescer.send("k", 2))]
     await _settled()
-    sent += [asyncio.create_task(together.send("k", item)) for item in (4, 6)]
+    sent += [asyncio.create_task(coalescer.send("k", item)) for item in (4, 6)]
     await _settled()
     sent[0].cancel()
     sent[1].cancel()

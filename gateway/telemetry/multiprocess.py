@@ -16,7 +16,7 @@ from gateway.telemetry.metrics import Metrics
 _EVERY = 0.5
 
 
-class TogetherMetrics:
+class MultiprocessMetrics:
     """The counters of process ``name`` among those whose snapshots are in ``folder``."""
 
     def __init__(self, metrics: Metrics, folder: Path, name: str) -> None:

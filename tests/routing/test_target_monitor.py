@@ -6,15 +6,17 @@ from typing import Any
 from gateway.core.errors import UpstreamRefused
 from gateway.core.targets import EngineLoad
 from gateway.policy.model import Policy
-from gateway.routing.rounds import Rounds
 from gateway.routing.state import TargetState
+from gateway.routing.target_monitor import TargetMonitor
 from tests.support.routes import a_target
 
 Pages = dict[tuple[str, str], tuple[int, bytes]]
 
 
-def looked_after(pages: Pages, **targets: Any) -> tuple[Rounds, dict[str, TargetState], Policy]:
-    """Rounds over ``targets``; what is on none of the pages is refused."""
+def looked_after(
+    pages: Pages, **targets: Any
+) -> tuple[TargetMonitor, dict[str, TargetState], Policy]:
+    """TargetMonitor over ``targets``; what is on none of the pages is refused."""
     policy = Policy.model_validate({"targets": targets})
     states = {name: TargetState(name, target) for name, target in policy.targets.items()}
 
@@ -23,14 +25,14 @@ def looked_after(pages: Pages, **targets: Any) -> tuple[Rounds, dict[str, Target
             raise UpstreamRefused("x", target=name)
         return pages[name, path]
 
-    return Rounds(policy, states, look, every=0.01), states, policy
+    return TargetMonitor(policy, states, look, every=0.01), states, policy
 
 
 async def test_two_bad_answers_take_a_target_out() -> None:
     """One is an accident; any status but 2xx is bad; a good one puts it back at once."""
     pages: Pages = {("t", "/up"): (503, b"")}
-    rounds, states, policy = looked_after(pages, t=a_target(health="/up"))
-    visit = (rounds.visit, "t", policy.targets["t"])
+    monitor, states, policy = looked_after(pages, t=a_target(health="/up"))
+    visit = (monitor.visit, "t", policy.targets["t"])
     seen = []
     for page in ((503, b""), (200, b""), (503, b""), None, (200, b"")):
         pages.clear()
@@ -44,15 +46,15 @@ async def test_two_bad_answers_take_a_target_out() -> None:
 async def test_engines_tell_their_load() -> None:
     """Of those that do not, or no more, nothing is assumed; their health is not touched."""
     pages: Pages = {("t", "/metrics"): (200, b"vllm:num_requests_running 3\n")}
-    rounds, states, policy = looked_after(pages, t=a_target(kind="vllm"))
+    monitor, states, policy = looked_after(pages, t=a_target(kind="vllm"))
     heard: list[tuple[str, EngineLoad]] = []
-    rounds.told.append(lambda *told: heard.append(told))
-    await rounds.visit("t", policy.targets["t"])
+    monitor.told.append(lambda *told: heard.append(told))
+    await monitor.visit("t", policy.targets["t"])
     assert states["t"].load == 3
     assert heard == [("t", EngineLoad(3))]
     pages.clear()
     for _ in range(3):
-        await rounds.visit("t", policy.targets["t"])
+        await monitor.visit("t", policy.targets["t"])
     assert states["t"].load == 0
     assert states["t"].engine is None
     assert not states["t"].down
@@ -71,9 +73,9 @@ async def test_each_target_has_its_own_round() -> None:
             await asyncio.Event().wait()
         return 200, b""
 
-    rounds = asyncio.create_task(Rounds(policy, states, look, every=0.001).run())
+    monitor = asyncio.create_task(TargetMonitor(policy, states, look, every=0.001).run())
     while asked.count("well") < 5:  # noqa: ASYNC110 - nothing tells it
         await asyncio.sleep(0.001)
-    rounds.cancel()
+    monitor.cancel()
     assert asked.count("slow") == 1
     assert "no" not in asked

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.core.errors import ModelNotFound, QueueFull, UpstreamFailed, UpstreamRefused
 from gateway.core.lanes import Lane
-from gateway.routing.course import prompt_tokens
+from gateway.routing.call_plan import prompt_tokens
 from tests.support.clock import ManualClock
 from tests.support.routes import MODEL, Roads, a_target
 
@@ -22,13 +22,13 @@ def names(groups: object) -> list[list[str]]:
 def test_weights_make_a_group() -> None:
     """Those with a weight share, where the first of them stands."""
     targets = {"a": a_target(), "b": a_target(weight=1), "c": a_target(), "d": a_target(weight=2)}
-    assert names(Roads(targets).course().groups) == [["a"], ["b", "d"], ["c"]]
+    assert names(Roads(targets).plan().groups) == [["a"], ["b", "d"], ["c"]]
 
 
 def test_an_alias_goes_the_same_way() -> None:
     """Under another name the same targets, asked for the name that they know."""
     roads = Roads({"a": a_target(models={MODEL: "their-m"})}, models={MODEL: {"aliases": ["n"]}})
-    ((route,),) = roads.course("n").groups
+    ((route,),) = roads.plan("n").groups
     assert (route.target, route.served_model) == ("a", "their-m")
 
 
@@ -38,10 +38,10 @@ def test_other_models_take_over_if_the_key_may() -> None:
         {"a": a_target(), "b": a_target(models=["m2"]), "c": a_target(models=["m3"])},
         models={MODEL: {"fallback": ["m2", "m3"]}},
     )
-    assert names(roads.course().groups) == [["a"], ["b"], ["c"]]
-    assert names(roads.course(only={MODEL, "m3"}).groups) == [["a"], ["c"]]
+    assert names(roads.plan().groups) == [["a"], ["b"], ["c"]]
+    assert names(roads.plan(only={MODEL, "m3"}).groups) == [["a"], ["c"]]
     with pytest.raises(ModelNotFound):
-        roads.course(only={"m2"})
+        roads.plan(only={"m2"})
 
 
 def test_longer_contexts_are_found_once() -> None:
@@ -52,11 +52,11 @@ def test_longer_contexts_are_found_once() -> None:
         "c": a_target(models=["big"]),
     }
     roads = Roads(targets, models={MODEL: {"longer_context": "big"}})
-    course = roads.course()
-    first = course.groups[0][0]
-    assert names(course.longer(first)) == [["b"], ["c"]]
-    assert names(course.longer(first)) == [["b"]]
-    assert names(roads.course(only={MODEL}).longer(first)) == [["b"]]
+    plan = roads.plan()
+    first = plan.groups[0][0]
+    assert names(plan.longer(first)) == [["b"], ["c"]]
+    assert names(plan.longer(first)) == [["b"]]
+    assert names(roads.plan(only={MODEL}).longer(first)) == [["b"]]
 
 
 def test_a_call_may_need_something_of_its_targets() -> None:
@@ -66,27 +66,27 @@ def test_a_call_may_need_something_of_its_targets() -> None:
         "b": a_target(responses=True),
         "c": a_target(models=["big"]),
     }
-    course = Roads(targets, models={MODEL: {"longer_context": "big"}}).course()
-    assert not course.all(lambda route: route.target in {"a", "b"})
-    assert course.all(lambda route: route.target in {"a", "b", "c"})
-    assert course.keep(lambda route: route.responses)
-    assert names(course.groups) == [["b"]]
-    assert names(course.longer(course.groups[0][0])) == []
-    assert not course.keep(lambda route: route.target == "x")
+    plan = Roads(targets, models={MODEL: {"longer_context": "big"}}).plan()
+    assert not plan.all(lambda route: route.target in {"a", "b"})
+    assert plan.all(lambda route: route.target in {"a", "b", "c"})
+    assert plan.keep(lambda route: route.responses)
+    assert names(plan.groups) == [["b"]]
+    assert names(plan.longer(plan.groups[0][0])) == []
+    assert not plan.keep(lambda route: route.target == "x")
 
 
 async def test_the_place_is_held_for_the_attempt() -> None:
     """What ``next`` took is what ``enter`` gives; unused, it goes back."""
     roads = Roads({"a": a_target()})
-    course = roads.course()
-    route = await course.next(course.ready(course.groups[0], None), spill=False)
+    plan = roads.plan()
+    route = await plan.next(plan.ready(plan.groups[0], None), spill=False)
     assert route is not None
     assert route.state.running == 1
-    slot = await course.enter(route)
+    slot = await plan.enter(route)
     assert route.state.running == 1
     slot.release()
-    await course.next([route], spill=False)
-    course.give_up_place()
+    await plan.next([route], spill=False)
+    plan.give_up_place()
     assert route.state.running == 0
 
 
@@ -96,18 +96,18 @@ async def test_whichever_place_comes_free_first() -> None:
     roads = Roads(targets)
     held = {}
     for _ in range(2):
-        course = roads.course()
-        route = await course.next(course.groups[0], spill=False)
+        plan = roads.plan()
+        route = await plan.next(plan.groups[0], spill=False)
         assert route is not None
-        held[route.target] = await course.enter(route)
-    course = roads.course()
-    waiting = asyncio.ensure_future(course.next(course.groups[0], spill=False))
+        held[route.target] = await plan.enter(route)
+    plan = roads.plan()
+    waiting = asyncio.ensure_future(plan.next(plan.groups[0], spill=False))
     await asyncio.sleep(0)
     held["b"].release()
     route = await waiting
     assert route is not None
     assert route.target == "b"
-    course.give_up_place()
+    plan.give_up_place()
     held["a"].release()
     assert [state.running for state in roads.router.states.values()] == [0, 0]
 
@@ -115,13 +115,13 @@ async def test_whichever_place_comes_free_first() -> None:
 async def test_a_route_that_is_alone_is_had_at_once() -> None:
     """Unless its places are taken or it may not be tried: then the long way is gone."""
     roads = Roads({"a": a_target(lanes=ONE_PLACE)})
-    first, second = roads.course(), roads.course()
+    first, second = roads.plan(), roads.plan()
     assert first.alone() is first.groups[0][0]
     assert second.alone() is None
     first.give_up_place()
     roads.router.states["a"].probed(healthy=False)
     assert second.alone() is None
-    assert Roads({"a": a_target(), "b": a_target()}).course().alone() is None
+    assert Roads({"a": a_target(), "b": a_target()}).plan().alone() is None
 
 
 @pytest.mark.parametrize(("spill", "passed"), [("now", True), ("full", False)])
@@ -129,57 +129,57 @@ async def test_spilling_instead_of_waiting(*, spill: str, passed: bool) -> None:
     """Where the policy says so, a target without a place is passed over at once."""
     lanes = {"interactive": {**ONE_PLACE["interactive"], "spill": spill, "max_wait": 0.01}}
     roads = Roads({"a": a_target(lanes=lanes), "b": a_target()})
-    group = roads.course().groups[0]
-    first = roads.course()
+    group = roads.plan().groups[0]
+    first = roads.plan()
     await first.next(group, spill=True)
     if passed:
-        assert await roads.course().next(group, spill=True) is None
+        assert await roads.plan().next(group, spill=True) is None
     else:
         with pytest.raises(QueueFull):
-            await roads.course().next(group, spill=True)
+            await roads.plan().next(group, spill=True)
 
 
 def test_small_contexts_are_left_out_after_a_failure() -> None:
     """A prompt that is clearly too long is not sent there, and that is noted, once."""
     roads = Roads({"a": a_target(), "b": a_target(context=100)})
-    course = roads.course(members={"messages": [{"role": "user", "content": "word " * 500}]})
-    assert len(course.ready(course.groups[1], None)) == 1
-    assert course.ready(course.groups[1], FAILED) == []
-    assert course.ready(course.groups[1], FAILED) == []
-    assert [route.target for route in course.skipped] == ["b"]
+    plan = roads.plan(members={"messages": [{"role": "user", "content": "word " * 500}]})
+    assert len(plan.ready(plan.groups[1], None)) == 1
+    assert plan.ready(plan.groups[1], FAILED) == []
+    assert plan.ready(plan.groups[1], FAILED) == []
+    assert [route.target for route in plan.skipped] == ["b"]
 
 
 async def test_all_attempts_share_the_total_limit() -> None:
     """What earlier ones took is gone; when all of it is, nothing more is tried."""
     clock = ManualClock()
     roads = Roads({"a": a_target(timeouts={"total": 10})}, clock)
-    course = roads.course()
-    (route,) = course.groups[0]
+    plan = roads.plan()
+    (route,) = plan.groups[0]
     clock.advance(100)
-    assert course.timeouts(route).total == 10
+    assert plan.timeouts(route).total == 10
     clock.advance(4)
-    assert course.timeouts(route).total == 6
+    assert plan.timeouts(route).total == 6
     clock.advance(7)
-    assert course.ready([route], FAILED) == []
+    assert plan.ready([route], FAILED) == []
 
 
 def test_nothing_open_says_when() -> None:
     """The answer waits for the first target that comes back."""
     clock = ManualClock()
     roads = Roads({"a": a_target(), "b": a_target()}, clock)
-    course = roads.course()
+    plan = roads.plan()
     for name, seconds in (("a", 8), ("b", 5)):
         roads.router.states[name].credentials.park(0, seconds, clock.monotonic())
-    assert course.ready(course.groups[0], None) == []
-    assert course.closed().retry_after == 5
+    assert plan.ready(plan.groups[0], None) == []
+    assert plan.unavailable().retry_after == 5
 
 
 def test_an_open_breaker_is_not_ready() -> None:
     """A target that is left out is not a route."""
     roads = Roads({"a": a_target(breaker={"failures": 1})})
-    course = roads.course()
+    plan = roads.plan()
     roads.router.states["a"].failed(UpstreamRefused("x", target="a"), roads.clock.monotonic())
-    assert course.ready(course.groups[0], None) == []
+    assert plan.ready(plan.groups[0], None) == []
 
 
 @pytest.mark.parametrize(
@@ -202,10 +202,10 @@ async def test_a_stream_is_prefilling_until_its_content() -> None:
     """A plain call never is: its first token is not seen."""
     roads = Roads({"a": a_target()})
     for stream in (True, False):
-        course = roads.course(stream=stream)
-        route = course.groups[0][0]
-        slot = await course.enter(route)
+        plan = roads.plan(stream=stream)
+        route = plan.groups[0][0]
+        slot = await plan.enter(route)
         assert roads.admission.prefilling("a", Lane.INTERACTIVE) == int(stream)
-        course.began(route)
+        plan.began(route)
         assert roads.admission.prefilling("a", Lane.INTERACTIVE) == 0
         slot.release()

@@ -8,7 +8,7 @@ _MEMBER = b'"content":"'
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]+').fullmatch
 
 
-class Alike:
+class ChunkTemplate:
     """Knows the bytes around the text of a chunk that was read and passed on as it was.
 
     Whatever has the same bytes around a plain text is a chunk as sound as that one: it has one

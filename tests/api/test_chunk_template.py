@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from gateway.api.alike import Alike
+from gateway.api.chunk_template import ChunkTemplate
 
 EVENT = b"data: %b\n\n"
 
@@ -14,12 +14,12 @@ def chunk(text: str = "a", **choice: object) -> bytes:
     return orjson.dumps({"id": "c", "choices": [whole], "usage": None})
 
 
-def taught(data: bytes) -> Alike:
+def taught(data: bytes) -> ChunkTemplate:
     """What has learned ``data``."""
-    alike = Alike()
+    template = ChunkTemplate()
     value = orjson.loads(data)
-    alike.learn(data, value, value["choices"])
-    return alike
+    template.learn(data, value, value["choices"])
+    return template
 
 
 @pytest.mark.parametrize("text", ["b", "a longer one", " ", "grün", "漢字", "}]}"])
@@ -68,12 +68,12 @@ def test_what_is_not_learned(data: bytes) -> None:
 
 def test_nothing_learned_knows_nothing() -> None:
     """At the beginning every chunk is looked into."""
-    assert Alike().sizes(EVENT % chunk()) is None
+    assert ChunkTemplate().sizes(EVENT % chunk()) is None
 
 
 def test_whole_events_only() -> None:
     """Several are known together; a part of one, a comment or another field is not."""
-    alike, event = taught(chunk()), EVENT % chunk("bc")
-    assert alike.sizes(event * 3) == [2, 2, 2]
+    template, event = taught(chunk()), EVENT % chunk("bc")
+    assert template.sizes(event * 3) == [2, 2, 2]
     for piece in (event[:-1], event + b"data: ", b": x\n\n" + event, b"id: 1\n" + event, b""):
-        assert not alike.sizes(piece)
+        assert not template.sizes(piece)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.providers.limits import Deadline
+from gateway.providers.deadline import Deadline
 
 
 def deadline(total: float = 60.0) -> Deadline:
