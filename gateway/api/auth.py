@@ -38,16 +38,14 @@ class Auth:
     def _caller(self, scope: Scope) -> Caller:
         token = _bearer(scope)
         if not token:
-            error = AuthenticationFailed(
+            raise AuthenticationFailed(
                 "You didn't provide an API key. Send it in the Authorization header: "
                 "'Authorization: Bearer YOUR_KEY'."
             )
-            error.code = None
-            raise error
         caller = self._keys.find(token)
         if caller is None:
             _log.debug("a key of %s is not known", (scope.get("client") or ("?",))[0])
-            raise AuthenticationFailed("Incorrect API key provided.")
+            raise AuthenticationFailed("Incorrect API key provided.", code="invalid_api_key")
         return caller
 
 

@@ -32,7 +32,6 @@ _STATUS: tuple[tuple[type[e.HeadwayError], int], ...] = (
 )
 _TOLD = frozenset({500, 502, 503, 504})
 _LONGEST_RETRY_AFTER = 60
-_QUOTA = "insufficient_quota"
 _CONFLICT = 409
 
 
@@ -98,7 +97,7 @@ def _useless_again(error: BaseException) -> bool:
     """Whether clients that would send again by themselves must not: nothing will change soon."""
     if isinstance(error, e.UpstreamRejected):
         return error.status == _CONFLICT
-    used_up = getattr(error, "code", None) == _QUOTA
+    used_up = getattr(error, "code", None) == e.INSUFFICIENT_QUOTA
     return used_up or isinstance(error, e.Conflict | e.UpstreamCredential)
 
 

@@ -46,7 +46,10 @@ Classes say what went wrong and never what to do. HTTP status codes are known to
 from pathlib import Path
 from typing import ClassVar
 
-from gateway.core.rates import Told
+from gateway.core.rates import RateLimits
+
+#: The ``code`` of a throttle that no wait ends: the account has nothing left.
+INSUFFICIENT_QUOTA = "insufficient_quota"
 
 
 class HeadwayError(Exception):
@@ -130,9 +133,7 @@ class ContextLengthExceeded(InvalidRequest):
 
 
 class AuthenticationFailed(ClientError):
-    """No key (``code`` None), or one that is not known."""
-
-    code: str | None = "invalid_api_key"
+    """No key, or one that is not known."""
 
 
 class PermissionDenied(ClientError):
@@ -219,13 +220,16 @@ class ClientGone(HeadwayError):
     code = "client_disconnected"
 
 
-class UpstreamError(Told, HeadwayError):
+class UpstreamError(HeadwayError):
     """A target failed us.
 
-    ``target`` is its policy name, ``body`` its answer (never for logs), ``retry_after`` in seconds.
+    ``target`` is its policy name, ``body`` its answer in OpenAI's form, ``text`` one that is no
+    JSON, without secrets (neither is for logs); ``retry_after`` in seconds.
     """
 
     code = "upstream_error"
+    rates: RateLimits | None = None
+    text: str = ""
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Quota:
+class RateLimit:
     """One limit: how much in a window, how much of it is left, and the seconds until it resets.
 
     None: the provider did not say.
@@ -16,11 +16,11 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class RateLimits:
     """The limits an answer tells of, for requests and for tokens."""
 
-    requests: Quota = Quota()
-    tokens: Quota = Quota()
+    requests: RateLimit = RateLimit()
+    tokens: RateLimit = RateLimit()
 
     @property
     def exhausted(self) -> float | None:
@@ -28,13 +28,3 @@ class Rates:
         used_up = [q for q in (self.requests, self.tokens) if q.remaining == 0]
         waits = [q.reset for q in used_up if q.reset is not None]
         return max(waits) if waits else None
-
-
-class Told:
-    """What a refusal may tell besides its status: limits, and ``text`` that is no JSON.
-
-    The text is for the error lines of batches alone, never for logs; no secret is in it.
-    """
-
-    rates: Rates | None = None
-    text: str = ""

@@ -198,7 +198,7 @@ class DeadRow:
 
 
 class SegmentStatus(StrEnum):
-    """States of a segment. The last four are terminal."""
+    """States of a segment. The last three are terminal."""
 
     QUEUED = "queued"
     CANCELLING = "cancelling"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from gateway.core.clock import Clock
 from gateway.core.load import TargetLoad
-from gateway.core.rates import Rates
+from gateway.core.rates import RateLimits
 from gateway.core.targets import EngineLoad
 from gateway.dispatch.gate import Gate
 from gateway.dispatch.held import HeldRow
@@ -151,7 +151,7 @@ class TargetLane:
         for user in self.users:
             user()
 
-    def took(self, visit: "Visit", rates: Rates | None) -> None:
+    def took(self, visit: "Visit", rates: RateLimits | None) -> None:
         """The target takes a row: its answer has begun."""
         budget = self._budgets[visit.key]
         budget.accepted()
@@ -169,7 +169,7 @@ class TargetLane:
         """The row's answer is whole and took so many tokens."""
         self._budgets[visit.key].used(visit.started, visit.reserved, tokens)
 
-    def throttled(self, visit: "Visit", told: float | None, rates: Rates | None) -> bool:
+    def throttled(self, visit: "Visit", told: float | None, rates: RateLimits | None) -> bool:
         """A row was refused for now. False: only this row was, as far as can be told.
 
         Without a time to wait for it takes two different rows to speak for the target; then one row
@@ -243,7 +243,7 @@ class Visit:
         """The target's name in the policy."""
         return self.lane.name
 
-    def head(self, rates: Rates | None) -> None:
+    def head(self, rates: RateLimits | None) -> None:
         """The target began to answer with a success."""
         self.begun = True
         self.lane.took(self, rates)

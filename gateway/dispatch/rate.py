@@ -2,7 +2,7 @@
 
 import math
 
-from gateway.core.rates import Rates
+from gateway.core.rates import RateLimits
 from gateway.dispatch.allowance import Allowance
 
 _MEMORY = 0.1
@@ -65,7 +65,7 @@ class RateBudget:
         factor = self._factor * (1 + _MEMORY * (actual / reserved - 1))
         self._factor = min(max(factor, _LEAST_FACTOR), _MOST_FACTOR)
 
-    def told(self, now: float, rates: Rates) -> None:
+    def told(self, now: float, rates: RateLimits) -> None:
         """The provider's own figures."""
         for allowance, quota in (self._requests, rates.requests), (self._tokens, rates.tokens):
             allowance.told(now, quota.limit, quota.remaining, quota.reset)
@@ -76,7 +76,7 @@ class RateBudget:
         self.rejected = False
 
     def throttled(
-        self, now: float, started: float, wait: float | None, rates: Rates | None
+        self, now: float, started: float, wait: float | None, rates: RateLimits | None
     ) -> None:
         """A row that started then was refused: nothing starts until ``wait`` seconds from now.
 

@@ -9,6 +9,7 @@ import orjson
 from gateway.batches.lines import MESSAGES, http_error_line, success_line, transport_error_line
 from gateway.core.clock import Clock
 from gateway.core.errors import (
+    INSUFFICIENT_QUOTA,
     ClientError,
     OutcomeUnknown,
     StreamInterrupted,
@@ -20,14 +21,14 @@ from gateway.core.errors import (
 )
 from gateway.core.ids import new_id
 from gateway.core.lanes import Lane
-from gateway.core.rates import Rates
+from gateway.core.rates import RateLimits
 from gateway.core.usage import Usage
 from gateway.core.work import RowFailure, TryKind
 from gateway.dispatch.held import HeldRow
 from gateway.dispatch.witness import Sign
 from gateway.metering.ledger import Ledger
 from gateway.metering.record import Attempt, CallIntent, CallOutcome, CallStatus
-from gateway.providers.failures import QUOTA, TOO_DEEP
+from gateway.providers.failures import TOO_DEEP
 from gateway.routing.offline import RowAnswer, RowCaller, RowPlace
 from gateway.schemas.errors import error_body
 
@@ -64,7 +65,7 @@ class Failed:
     last_line: bytes
     sign: Sign
     told: float | None = None
-    rates: Rates | None = None
+    rates: RateLimits | None = None
 
 
 def given_up(failed: Failed) -> Finished:
@@ -195,7 +196,7 @@ def _failed(held: HeldRow, error: UpstreamError, request_id: str) -> Finished | 
 
 
 def _sign(error: UpstreamError) -> Sign:
-    if isinstance(error, UpstreamCredential) or error.code == QUOTA:
+    if isinstance(error, UpstreamCredential) or error.code == INSUFFICIENT_QUOTA:
         return Sign.REJECTED
     if isinstance(error, UpstreamThrottled):
         # A 503 that names no time is an outage like any other.

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from typing import Protocol
 
-from gateway.core.rates import Rates
+from gateway.core.rates import RateLimits
 from gateway.core.targets import UpstreamCall
 
 
@@ -18,7 +18,7 @@ class Reply(Protocol):
         """The head's lines by their lower-case names."""
 
     @property
-    def rates(self) -> Rates | None:
+    def rates(self) -> RateLimits | None:
         """The limits that the answer tells of."""
 
     async def read(self) -> bytes:

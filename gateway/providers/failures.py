@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 import orjson
 
 from gateway.core.errors import (
+    INSUFFICIENT_QUOTA,
     ContextLengthExceeded,
     UpstreamCredential,
     UpstreamError,
@@ -29,7 +30,6 @@ from gateway.providers.error_shapes import (
 )
 from gateway.schemas.errors import error_body
 
-QUOTA = "insufficient_quota"
 STREAM_FAILED = "upstream_stream_failed"
 #: An answer that cannot be passed on, and would be the same if it was asked for again.
 TOO_DEEP = "answer_too_deep"
@@ -44,7 +44,7 @@ _ADDRESS = re.compile(r"(?:https?://[^\s\"'<>]+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+
 _LONGEST_WAIT = 86_400.0
 #: Codes of error events inside a 200 answer whose HTTP status is known.
 _STATUS_OF_CODE = {
-    QUOTA: 429,
+    INSUFFICIENT_QUOTA: 429,
     "rate_limit_exceeded": 429,
     "rate_limit_error": 429,
     "context_length_exceeded": 400,
@@ -162,7 +162,7 @@ def _classified(
         kind = UpstreamFailed
     safe = _safe_body(status, members, scrub)
     code = safe["error"]["code"]
-    shown = QUOTA if code == QUOTA else None
+    shown = INSUFFICIENT_QUOTA if code == INSUFFICIENT_QUOTA else None
     if code == ContextLengthExceeded.code:
         shown = code
     return kind(

@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 import gateway
 from gateway.core.clock import Clock
 from gateway.core.errors import ConfigError, OutcomeUnknown, UpstreamError
-from gateway.core.rates import Rates
+from gateway.core.rates import RateLimits
 from gateway.core.targets import Timeouts, UpstreamCall
 from gateway.providers.base import Reply
 from gateway.providers.connection import Connection
@@ -207,7 +207,7 @@ class HttpReply:
         return {name.decode("latin-1"): value.decode("latin-1") for name, value in self._raw}
 
     @property
-    def rates(self) -> Rates | None:
+    def rates(self) -> RateLimits | None:
         """The limits that the answer tells of."""
         return rates_of(self._raw, self._clock.now)
 

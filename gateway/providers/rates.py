@@ -10,28 +10,30 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
-from gateway.core.rates import Quota, Rates
+from gateway.core.rates import RateLimit, RateLimits
 
 _MARK = b"ratelimit-"
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-def rates_of(raw: Iterable[tuple[bytes, bytes]], now: Callable[[], float]) -> Rates | None:
+def rates_of(raw: Iterable[tuple[bytes, bytes]], now: Callable[[], float]) -> RateLimits | None:
     """The limits in header lines as received; None when there are none."""
     found = [(name.lower(), value) for name, value in raw if _MARK in name.lower()]
     if not found:
         return None
     told = {name.decode("latin-1"): value.decode("latin-1").strip() for name, value in found}
-    return Rates(_quota(told, "requests", now), _quota(told, "tokens", now))
+    return RateLimits(_quota(told, "requests", now), _quota(told, "tokens", now))
 
 
-def _quota(told: Mapping[str, str], of: str, now: Callable[[], float]) -> Quota:
+def _quota(told: Mapping[str, str], of: str, now: Callable[[], float]) -> RateLimit:
     def value(what: str) -> str | None:
         usual = told.get(f"x-ratelimit-{what}-{of}")
         return usual if usual is not None else told.get(f"anthropic-ratelimit-{of}-{what}")
 
-    return Quota(_number(value("limit")), _number(value("remaining")), _span(value("reset"), now))
+    return RateLimit(
+        _number(value("limit")), _number(value("remaining")), _span(value("reset"), now)
+    )
 
 
 def _number(text: str | None) -> float | None:

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 
-from gateway.core.errors import UpstreamCredential, UpstreamError, UpstreamThrottled
+from gateway.core.errors import (
+    INSUFFICIENT_QUOTA,
+    UpstreamCredential,
+    UpstreamError,
+    UpstreamThrottled,
+)
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
-_QUOTA = "insufficient_quota"
 _TOO_MANY = 429
 Parked = Callable[[str, int, float], None]
 
@@ -61,7 +65,7 @@ class Credentials:
         if not isinstance(error, UpstreamCredential | UpstreamThrottled):
             return False
         seconds = error.retry_after
-        if isinstance(error, UpstreamThrottled) and error.code != _QUOTA:
+        if isinstance(error, UpstreamThrottled) and error.code != INSUFFICIENT_QUOTA:
             if error.status != _TOO_MANY:
                 self._park_all(seconds, now)
                 return False

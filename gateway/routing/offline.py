@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import orjson
 
 from gateway.core.errors import UpstreamFailed
-from gateway.core.rates import Rates
+from gateway.core.rates import RateLimits
 from gateway.core.targets import UpstreamCall
 from gateway.core.usage import Usage
 from gateway.providers.aggregate import aggregate, plain_answer
@@ -49,7 +49,7 @@ class RowPlace(Protocol):
     def key(self) -> int:
         """The place of the credential to use among those of the target."""
 
-    def head(self, rates: Rates | None) -> None:
+    def head(self, rates: RateLimits | None) -> None:
         """The target began to answer with a success."""
 
     def first_token(self) -> None:

@@ -8,6 +8,7 @@ import tenacity
 
 from gateway.core.clock import Clock
 from gateway.core.errors import (
+    INSUFFICIENT_QUOTA,
     OutcomeUnknown,
     UpstreamError,
     UpstreamFailed,
@@ -31,7 +32,7 @@ def may_try_again(error: BaseException, rule: RetryPolicy) -> bool:
     unknown, unless the policy asks for it; never for a used-up quota.
     """
     if isinstance(error, UpstreamThrottled):
-        return error.code != "insufficient_quota"
+        return error.code != INSUFFICIENT_QUOTA
     if isinstance(error, UpstreamFailed):
         return (error.status or 0) >= _SERVER_ERROR and error.code == UpstreamFailed.code
     if isinstance(error, UpstreamTimeout):

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from gateway.core.rates import Quota, Rates
+from gateway.core.rates import RateLimit, RateLimits
 from gateway.dispatch.lane import TargetLane
 from gateway.dispatch.rate import RateBudget
 from tests.support.clock import ManualClock
@@ -81,7 +81,7 @@ def test_an_exhausted_limit_is_a_time() -> None:
     """The provider says that nothing is left and when there is more."""
     lane = lane_of(ManualClock())
     visit = lane.enter(held_row(), suspect=False)
-    assert lane.throttled(visit, None, Rates(Quota(60, 0, 4.0)))
+    assert lane.throttled(visit, None, RateLimits(RateLimit(60, 0, 4.0)))
     lane.leave(visit.row)
     assert 3.9 < lane.wait(10) < 10
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from gateway.core.rates import Quota, Rates
+from gateway.core.rates import RateLimit, RateLimits
 from gateway.dispatch.rate import RateBudget
 
 
@@ -65,7 +65,7 @@ def test_told_limits() -> None:
     """Limits in answers are kept from then on."""
     budget = RateBudget(60)
     budget.take(0.0, 10)
-    budget.told(0.1, Rates(Quota(60, 59, 1.0), Quota(600, 590, 1.0)))
+    budget.told(0.1, RateLimits(RateLimit(60, 59, 1.0), RateLimit(600, 590, 1.0)))
     assert budget.rate() == pytest.approx(1.0)
     assert budget.wait(0.2, 595) > 0
 

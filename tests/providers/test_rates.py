@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gateway.core.rates import Quota, Rates
+from gateway.core.rates import RateLimit, RateLimits
 from gateway.providers.rates import rates_of
 
 NOW = 1_760_000_000.0
 
 
-def _read(**headers: str) -> Rates | None:
+def _read(**headers: str) -> RateLimits | None:
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     return rates_of(raw, lambda: NOW)
 
@@ -25,7 +25,7 @@ def test_the_usual_headers() -> None:
         x_ratelimit_remaining_tokens="149984",
         x_ratelimit_reset_tokens="6m0.5s",
     )
-    assert found == Rates(Quota(60, 59, 1.0), Quota(150000, 149984, 360.5))
+    assert found == RateLimits(RateLimit(60, 59, 1.0), RateLimit(150000, 149984, 360.5))
 
 
 def test_anthropics_headers() -> None:
@@ -36,7 +36,7 @@ def test_anthropics_headers() -> None:
         anthropic_ratelimit_requests_remaining="0",
         anthropic_ratelimit_requests_reset=at,
     )
-    assert found == Rates(Quota(50, 0, 30.0))
+    assert found == RateLimits(RateLimit(50, 0, 30.0))
 
 
 @pytest.mark.parametrize(
@@ -45,10 +45,12 @@ def test_anthropics_headers() -> None:
 )
 def test_spans(text: str, seconds: float | None) -> None:
     """What cannot be read is not said."""
-    assert _read(x_ratelimit_reset_tokens=text) == Rates(tokens=Quota(reset=seconds))
+    assert _read(x_ratelimit_reset_tokens=text) == RateLimits(tokens=RateLimit(reset=seconds))
 
 
 def test_no_limits() -> None:
     """Other headers say nothing; figures that are none are left out."""
     assert _read(content_type="text/plain") is None
-    assert _read(x_ratelimit_limit_requests="nan", x_ratelimit_remaining_requests="-1") == Rates()
+    assert (
+        _read(x_ratelimit_limit_requests="nan", x_ratelimit_remaining_requests="-1") == RateLimits()
+    )

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from gateway.core.errors import InvalidRequest, ModelNotFound, UpstreamFailed, UpstreamThrottled
-from gateway.core.rates import Quota, Rates
+from gateway.core.rates import RateLimit, RateLimits
 from gateway.core.usage import Usage
 from gateway.policy.model import Policy
 from gateway.providers.failures import TOO_DEEP
@@ -29,10 +29,10 @@ class Place:
 
     target: str = "one"
     key: int = 0
-    heads: list[Rates | None] = field(default_factory=list)
+    heads: list[RateLimits | None] = field(default_factory=list)
     firsts: int = 0
 
-    def head(self, rates: Rates | None) -> None:
+    def head(self, rates: RateLimits | None) -> None:
         self.heads.append(rates)
 
     def first_token(self) -> None:
@@ -74,7 +74,7 @@ async def test_streams_and_puts_together(caller: RowCaller, upstream: ScriptedUp
     assert got.usage is not None
     assert (got.usage.prompt, got.usage.completion) == (3, 16)
     assert place.firsts == 1
-    assert place.heads == [Rates(Quota(60, 59, 10.0))]
+    assert place.heads == [RateLimits(RateLimit(60, 59, 10.0))]
     await caller.call("m", "/v1/chat/completions", CHAT, "r2", ONE)
     assert upstream.connections == 1
 
@@ -121,7 +121,7 @@ async def test_one_attempt_at_the_named_target(
     with pytest.raises(UpstreamThrottled) as caught:
         await caller.call("m", "/v1/chat/completions", CHAT, "r", TWO)
     assert caught.value.retry_after == 7
-    assert caught.value.rates == Rates(tokens=Quota(remaining=0))
+    assert caught.value.rates == RateLimits(tokens=RateLimit(remaining=0))
     assert (len(upstream.calls()), len(upstream2.calls())) == (0, 1)
     upstream2.clear()
     upstream2.on("m", raw(b"[]"))
