@@ -4,6 +4,7 @@ Disk: the small files of ``batch_disk``, and ``input``, a second name of the inp
 hash per batch, sorted sets for listing and intake; what it loses or misses is put back from disk.
 """
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -98,7 +99,7 @@ class BatchStore:
     ) -> tuple[list[BatchRecord], bool]:
         """Newest first, and whether more follow."""
         ids = await self._commands.page(tenant, limit + 1, after)
-        records = [await self.load(batch_id) for batch_id in ids[:limit]]
+        records = await asyncio.gather(*map(self.load, ids[:limit]))
         return [record for record in records if record is not None], len(ids) > limit
 
     async def move(

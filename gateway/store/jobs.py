@@ -5,6 +5,7 @@ listing. All else is read from disk, so many ended jobs cost no memory. Whatever
 put back from disk.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -117,7 +118,7 @@ class JobStore:
     ) -> tuple[list[JobRecord], bool]:
         """Newest first, and whether more follow; of very many the newest 100,000."""
         ids = await self._commands.page(tenant, limit + 1, after)
-        records = [await self.load(job_id) for job_id in ids[:limit]]
+        records = await asyncio.gather(*map(self.load, ids[:limit]))
         return [record for record in records if record is not None], len(ids) > limit
 
     async def end(self, job_id: str, end: JobEnd) -> JobStatus | None:
