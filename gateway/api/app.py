@@ -8,7 +8,7 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.api.auth import Auth, Keys
-from gateway.api.calls import PREFIX, CallParts
+from gateway.api.calls import CallParts
 from gateway.api.chat import chat_completions
 from gateway.api.completions import completions
 from gateway.api.cors import Cors
@@ -16,6 +16,7 @@ from gateway.api.embeddings import embeddings
 from gateway.api.health import OPEN_PATHS, Health, Probe
 from gateway.api.middleware import Errors, RequestId
 from gateway.api.models import Models
+from gateway.core.endpoints import below_prefix
 from gateway.core.errors import NotFound
 
 
@@ -79,13 +80,13 @@ class HotPaths:
 
 
 def _both(path: str) -> tuple[str, str]:
-    return path, path.removeprefix(PREFIX)
+    return path, below_prefix(path)
 
 
 def _with_and_without_prefix(routes: Sequence[Route]) -> list[Route]:
     """``routes``, and each once more for clients whose base URL lacks ``/v1``."""
     short = [
-        Route(route.path.removeprefix(PREFIX), route.endpoint, methods=sorted(route.methods or ()))
+        Route(below_prefix(route.path), route.endpoint, methods=sorted(route.methods or ()))
         for route in routes
     ]
     return [*routes, *short]

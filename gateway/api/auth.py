@@ -4,6 +4,7 @@ import logging
 from collections.abc import Awaitable
 from typing import Protocol
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.core.errors import AuthenticationFailed
@@ -47,6 +48,12 @@ class Auth:
             _log.debug("a key of %s is not known", (scope.get("client") or ("?",))[0])
             raise AuthenticationFailed("Incorrect API key provided.", code="invalid_api_key")
         return caller
+
+
+def caller_of(request: Request) -> Caller:
+    """Who makes ``request``, as the authentication found."""
+    caller: Caller = request.scope[CALLER]
+    return caller
 
 
 def _bearer(scope: Scope) -> str:

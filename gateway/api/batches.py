@@ -1,19 +1,17 @@
 """The Batches API: /v1/batches."""
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from gateway.api.files import caller_of
+from gateway.api.auth import caller_of
+from gateway.api.body import read_body
 from gateway.batches.service import BatchService
-from gateway.core.errors import ClientGone, PayloadTooLarge
 from gateway.core.settings import Settings
 from gateway.schemas.batch import parse_batch_create
 from gateway.schemas.lists import list_object, parse_page
 
 _LARGEST_BODY = 2**20
-_PAGE = 20
-_LARGEST_PAGE = 100
 
 
 def batch_routes(service: BatchService, settings: Settings) -> list[Route]:
@@ -36,15 +34,15 @@ class BatchesApi:
 
     async def create(self, request: Request) -> Response:
         """POST /v1/batches."""
-        wanted = parse_batch_create(await _body(request), self._min_window)
+        body = await read_body(request.scope, request.receive, _LARGEST_BODY)
+        wanted = parse_batch_create(body, self._min_window)
         key = request.headers.get("idempotency-key")
         record = await self._service.create(caller_of(request), wanted, key)
         return JSONResponse(record.to_openai())
 
     async def list(self, request: Request) -> Response:
         """GET /v1/batches, newest first."""
-        query = request.query_params
-        page = parse_page(query, default=_PAGE, most=_LARGEST_PAGE, prefix="batch_")
+        page = parse_page(request.query_params, prefix="batch_")
         records, has_more = await self._service.page(caller_of(request), page)
         return JSONResponse(list_object([r.to_openai() for r in records], has_more=has_more))
 
@@ -57,15 +55,3 @@ class BatchesApi:
         """POST /v1/batches/{batch_id}/cancel."""
         record = await self._service.cancel(caller_of(request), request.path_params["batch_id"])
         return JSONResponse(record.to_openai())
-
-
-async def _body(request: Request) -> bytes:
-    body = bytearray()
-    try:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > _LARGEST_BODY:
-                raise PayloadTooLarge(f"The body is larger than {_LARGEST_BODY} bytes.")
-    except ClientDisconnect:
-        raise ClientGone("The caller left.") from None
-    return bytes(body)

@@ -10,6 +10,7 @@ from gateway.api.deferred import Deferred
 from gateway.api.errors import RawHeaders, stream_event
 from gateway.api.relay import Relay
 from gateway.core.clock import Clock
+from gateway.core.endpoints import below_prefix
 from gateway.core.errors import ClientGone, UpstreamError
 from gateway.core.lanes import Lane
 from gateway.core.targets import UpstreamCall
@@ -30,8 +31,6 @@ from gateway.tenancy.keys import Caller
 
 if TYPE_CHECKING:
     from gateway.api.disconnect import DisconnectWatcher
-
-PREFIX = "/v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +189,7 @@ class Call:
     def _upstream(self, route: Route) -> UpstreamCall:
         request = self.request
         body = outgoing_body(request.members, route, stream=request.stream, tier=self.tier)
-        path = self.endpoint.removeprefix(PREFIX)
+        path = below_prefix(self.endpoint)
         limits, key = self.plan.timeouts(route), self.plan.key
         return UpstreamCall(
             path, body, self.id, request.stream, limits, key, route.served_model, route.head

@@ -2,9 +2,10 @@
 
 from gateway.api.calls import CallParts
 from gateway.api.inference import Inference
+from gateway.core.endpoints import CHAT
 from gateway.schemas.chat import parse_chat
 
 
 def chat_completions(parts: CallParts, max_body_bytes: int) -> Inference:
     """The endpoint, streamed and not."""
-    return Inference("/v1/chat/completions", parse_chat, parts, max_body_bytes)
+    return Inference(CHAT, parse_chat, parts, max_body_bytes)

@@ -2,9 +2,10 @@
 
 from gateway.api.calls import CallParts
 from gateway.api.inference import Inference
+from gateway.core.endpoints import COMPLETIONS
 from gateway.schemas.completions import parse_completion
 
 
 def completions(parts: CallParts, max_body_bytes: int) -> Inference:
     """The endpoint: a prompt or an array of them, streamed and not."""
-    return Inference("/v1/completions", parse_completion, parts, max_body_bytes)
+    return Inference(COMPLETIONS, parse_completion, parts, max_body_bytes)

@@ -6,6 +6,7 @@ from typing import Any
 from gateway.api.calls import Call, CallParts
 from gateway.api.inference import Inference
 from gateway.api.plain import answer_plain
+from gateway.core.endpoints import EMBEDDINGS
 from gateway.core.errors import UpstreamFailed
 from gateway.routing.route import Route
 from gateway.schemas.embeddings import parse_embeddings
@@ -15,7 +16,7 @@ from gateway.schemas.vectors import ODD, as_wanted
 def embeddings(parts: CallParts, max_body_bytes: int) -> Inference:
     """The endpoint. Dimensions are the target's business, the encoding is as it was asked for."""
     plain = partial(answer_plain, mend=_encoded)
-    return Inference("/v1/embeddings", parse_embeddings, parts, max_body_bytes, plain)
+    return Inference(EMBEDDINGS, parse_embeddings, parts, max_body_bytes, plain)
 
 
 def _encoded(call: Call, route: Route, answer: dict[str, Any]) -> dict[str, Any] | None:

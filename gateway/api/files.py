@@ -8,6 +8,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from gateway.api.auth import caller_of
 from gateway.api.body import declared_length
 from gateway.api.multipart import Form, receive
 from gateway.core.errors import ClientGone, MissingParameter, PayloadTooLarge
@@ -22,7 +23,6 @@ from gateway.schemas.file import (
 )
 from gateway.schemas.lists import list_object, parse_page
 from gateway.store.files import FileRecord, FileStore, Upload
-from gateway.tenancy.keys import Caller
 
 _LARGEST = 512 * 2**20
 _FORM_SLACK = 2**20
@@ -72,7 +72,7 @@ class FilesApi:
         """GET /v1/files."""
         query = request.query_params
         page = parse_page(query, default=_PAGE, most=_PAGE, prefix="file-")
-        purpose = request.query_params.get("purpose") or None
+        purpose = query.get("purpose") or None
         records, has_more = await self._files.page(caller_of(request).tenant, page, purpose)
         return JSONResponse(list_object([r.to_openai() for r in records], has_more=has_more))
 
@@ -112,12 +112,6 @@ class FilesApi:
         if purpose == BATCH and upload.size > self._batch_limit:
             raise _too_large(self._batch_limit)
         return await upload.finish(filename, purpose, keep)
-
-
-def caller_of(request: Request) -> Caller:
-    """Who calls, as the authentication found."""
-    caller: Caller = request.scope["headway.caller"]
-    return caller
 
 
 class _Body:

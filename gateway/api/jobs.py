@@ -7,17 +7,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from gateway.api.auth import caller_of
 from gateway.api.body import parsed, read_body
 from gateway.api.deferred import accepted
 from gateway.api.errors import refusal
-from gateway.api.files import caller_of
 from gateway.core.clock import Clock
 from gateway.jobs.service import JobService
 from gateway.schemas.job import parse_job_create
 from gateway.schemas.lists import list_object, parse_page
 
-_PAGE = 20
-_LARGEST_PAGE = 100
 _CONFLICT = 409
 _FIRST_ERROR = 400
 
@@ -83,8 +81,7 @@ class JobsApi:
 
     async def list(self, request: Request) -> Response:
         """GET /v1/jobs, newest first."""
-        query = request.query_params
-        page = parse_page(query, default=_PAGE, most=_LARGEST_PAGE, prefix="job_")
+        page = parse_page(request.query_params, prefix="job_")
         records, has_more = await self._service.page(caller_of(request), page)
         return JSONResponse(list_object([r.to_openai() for r in records], has_more=has_more))
 

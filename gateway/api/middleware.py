@@ -13,6 +13,8 @@ from gateway.core.ids import new_id
 
 REQUEST_ID = "headway.request_id"
 STARTED = "headway.started"
+#: Headers that an error answer must carry too, noted by a handler.
+EXTRA_HEADERS = "headway.extra_headers"
 _DOUBLED = re.compile("//+")
 _log = logging.getLogger(__name__)
 
@@ -84,10 +86,6 @@ async def answer_error(error: Exception, scope: Scope, send: Send) -> None:
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     body = b"" if scope["method"] == "HEAD" else answer.body
     await send({"type": "http.response.body", "body": body})
-
-
-#: Headers that an error answer must carry too, noted by a handler.
-EXTRA_HEADERS = "headway.extra_headers"
 
 
 def _without_text(error: Exception) -> Exception:

@@ -1,19 +1,15 @@
 """The models a key may use: /v1/models."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.api.auth import CALLER
+from gateway.api.auth import caller_of
 from gateway.routing.router import model_not_found
 from gateway.schemas.models import model_list, model_object
-
-if TYPE_CHECKING:
-    from gateway.tenancy.keys import Caller
 
 
 class Models:
@@ -32,13 +28,13 @@ class Models:
 
     async def list(self, request: Request) -> Response:
         """GET /v1/models."""
-        caller: Caller = request.scope[CALLER]
+        caller = caller_of(request)
         names = [name for name in self._names if caller.may_use(name)]
         return _json(model_list(names, self._created))
 
     async def retrieve(self, request: Request) -> Response:
         """GET /v1/models/{model}."""
-        caller: Caller = request.scope[CALLER]
+        caller = caller_of(request)
         name: str = request.path_params["model"]
         if name not in self._names or not caller.may_use(name):
             raise model_not_found(name)

@@ -5,15 +5,16 @@ from typing import Any
 
 import orjson
 
-from gateway.api.calls import PREFIX, Call, CallParts
+from gateway.api.calls import Call, CallParts
 from gateway.api.errors import object_of
 from gateway.api.response_relay import ChatRelay, NativeRelay, ResponseRelay
+from gateway.core.endpoints import CHAT, RESPONSES, below_prefix
 from gateway.core.errors import InvalidRequest
 from gateway.core.lanes import Lane
 from gateway.core.targets import UpstreamCall
 from gateway.metering.counter import StreamMeter
 from gateway.responses.events import Numbered, encoded, error_event
-from gateway.responses.forms import CHAT, RESPONSES, chat_form, native_form
+from gateway.responses.forms import chat_form, native_form
 from gateway.responses.shape import as_failed, new_response
 from gateway.routing.outgoing import outgoing_body
 from gateway.routing.route import Route
@@ -102,7 +103,7 @@ class ResponseCall(Call):
         else:
             assert self._chat is not None, "such a route is left out of the plan"
             body = outgoing_body(self._chat, route, stream=request.stream, tier=self.tier)
-        path = (RESPONSES if route.responses else CHAT).removeprefix(PREFIX)
+        path = below_prefix(RESPONSES if route.responses else CHAT)
         limits, key = self.plan.timeouts(route), self.plan.key
         return UpstreamCall(
             path, body, self.id, request.stream, limits, key, route.served_model, route.head

@@ -9,12 +9,12 @@ from starlette.types import Send
 
 from gateway.api.plain import send_whole
 from gateway.api.response_call import ResponseCall
+from gateway.core.endpoints import CHAT, RESPONSES
 from gateway.core.errors import UpstreamFailed
 from gateway.metering.counter import answer_usage
 from gateway.metering.record import CallStatus
 from gateway.providers.aggregate import plain_answer
 from gateway.responses.builder import ODD, whole_response
-from gateway.responses.forms import CHAT, RESPONSES
 from gateway.responses.native import whole
 from gateway.routing.fallback import attempt_all
 from gateway.routing.route import Route

@@ -11,28 +11,25 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.api.auth import CALLER
+from gateway.api.auth import CALLER, caller_of
 from gateway.api.body import parsed, read_body
 from gateway.api.calls import Call, CallParts, class_headers
 from gateway.api.deferred import prefers_async
 from gateway.api.errors import RawHeaders
-from gateway.api.files import caller_of
 from gateway.api.inference import class_without_body, serve
 from gateway.api.middleware import EXTRA_HEADERS, REQUEST_ID
 from gateway.api.response_call import ResponseCall
 from gateway.api.response_plain import answer_response
 from gateway.api.response_watch import watched
+from gateway.core.endpoints import RESPONSES
 from gateway.core.errors import ClientError, HeadwayError, InvalidRequest
 from gateway.core.lanes import Lane
 from gateway.jobs.responses import ResponseService
-from gateway.responses.forms import RESPONSES
 from gateway.routing.classifier import Decision
 from gateway.schemas.lists import list_object, parse_page, whole_number
 from gateway.schemas.responses import SOONEST, ResponseRequest, alone, parse_response
 
 Json = dict[str, Any]
-_PAGE = 20
-_LARGEST_PAGE = 100
 
 
 def response_routes(service: ResponseService, parts: CallParts, max_body_bytes: int) -> list[Route]:
@@ -152,7 +149,7 @@ class ResponsesApi:
 
     async def items(self, request: Request) -> Response:
         """GET /v1/responses/{response_id}/input_items, newest first."""
-        page = parse_page(request.query_params, default=_PAGE, most=_LARGEST_PAGE)
+        page = parse_page(request.query_params)
         response_id = request.path_params["response_id"]
         items = await self._service.items(caller_of(request), response_id)
         if page.descending:

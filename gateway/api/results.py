@@ -7,7 +7,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Send
 
-from gateway.api.files import caller_of
+from gateway.api.auth import caller_of
 from gateway.batches.results import ResultReader
 from gateway.core.errors import HeadwayError
 from gateway.schemas.results import parse_results

@@ -7,14 +7,15 @@ from typing import Any
 
 import orjson
 
+from gateway.core.endpoints import CHAT, COMPLETIONS, EMBEDDINGS, RESPONSES
 from gateway.core.nesting import MOST_LEVELS, is_depth_fault, too_deep
 
 _REQUIRED = ("custom_id", "method", "url", "body")
 _CONTENT = {
-    "/v1/chat/completions": "messages",
-    "/v1/completions": "prompt",
-    "/v1/embeddings": "input",
-    "/v1/responses": "input",
+    CHAT: "messages",
+    COMPLETIONS: "prompt",
+    EMBEDDINGS: "input",
+    RESPONSES: "input",
 }
 
 

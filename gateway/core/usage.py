@@ -65,6 +65,16 @@ class Usage:
             "completion_tokens_details": {"reasoning_tokens": self.reasoning},
         }
 
+    def to_responses(self) -> dict[str, Any]:
+        """The ``usage`` member of a response, and of a batch."""
+        return {
+            "input_tokens": self.prompt,
+            "input_tokens_details": {"cached_tokens": self.cached},
+            "output_tokens": self.completion,
+            "output_tokens_details": {"reasoning_tokens": self.reasoning},
+            "total_tokens": self.total,
+        }
+
 
 def usage_member(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The usage object of an answer, a chunk or an event, wherever the vendor puts it.

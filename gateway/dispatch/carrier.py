@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from gateway.core.endpoints import RESPONSES
 from gateway.core.ids import new_id
 from gateway.dispatch.carriage import Carriage, Means, Spare
 from gateway.dispatch.held import HeldRow
-from gateway.responses.forms import RESPONSES
 from gateway.routing.route import Route
 from gateway.store.carries import Carry
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from gateway.core.endpoints import EMBEDDINGS, RESPONSES
 from gateway.core.errors import StreamInterrupted, UpstreamFailed
 from gateway.core.nesting import is_deep, too_deep
 from gateway.core.usage import Usage, usage_member
@@ -14,7 +15,7 @@ from gateway.providers.sse import DONE, parse_event
 
 _JOINED_TEXTS = frozenset({"content", "refusal", "reasoning", "reasoning_content", "arguments"})
 _CHOICE = frozenset({"index", "delta", "text", "logprobs", "finish_reason"})
-_LISTS = {"/v1/embeddings": "data", "/v1/responses": "output"}
+_LISTS = {EMBEDDINGS: "data", RESPONSES: "output"}
 _MALFORMED = "The target's event stream is malformed."
 _DELTA = (dict, type(None))
 #: What members of other types than the API's come to when they are put together.

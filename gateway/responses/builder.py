@@ -8,7 +8,6 @@ from gateway.core.ids import new_id
 from gateway.core.usage import Usage
 from gateway.responses.events import Numbered, text_events
 from gateway.responses.logprobs import in_delta, in_part
-from gateway.responses.shape import response_usage
 
 Json = dict[str, Any]
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -72,7 +71,7 @@ class ResponseBuilder:
         if chunk.get("model"):
             self.response["model"] = str(chunk["model"])
         if isinstance(chunk.get("usage"), dict):
-            self.response["usage"] = response_usage(Usage.from_openai(chunk["usage"]))
+            self.response["usage"] = Usage.from_openai(chunk["usage"]).to_responses()
         events: list[Json] = []
         for choice in chunk.get("choices") or ():
             if not choice.get("index"):

@@ -7,8 +7,6 @@ from gateway.responses.to_chat import chat_request
 from gateway.schemas.responses import KEPT_HERE, input_items
 
 Json = dict[str, Any]
-RESPONSES = "/v1/responses"
-CHAT = "/v1/chat/completions"
 
 
 def chat_form(

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.core.usage import Usage
-
 Json = dict[str, Any]
 #: Members that are told as they were asked, and what they are when they were not.
 _ECHOED: Mapping[str, Any] = {
@@ -71,17 +69,6 @@ def owned(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Json:
     response = {**ours, **theirs, **{name: ours[name] for name in _OURS}}
     response["service_tier"] = ours["service_tier"]
     return response
-
-
-def response_usage(usage: Usage) -> Json:
-    """The ``usage`` member of a response."""
-    return {
-        "input_tokens": usage.prompt,
-        "input_tokens_details": {"cached_tokens": usage.cached},
-        "output_tokens": usage.completion,
-        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
-        "total_tokens": usage.total,
-    }
 
 
 def as_failed(response: Mapping[str, Any], code: str, message: str) -> Json:

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import orjson
 
+from gateway.core.endpoints import CHAT, COMPLETIONS, EMBEDDINGS, RESPONSES, below_prefix
 from gateway.core.errors import UpstreamFailed
 from gateway.core.rates import RateLimits
 from gateway.core.targets import UpstreamCall
@@ -14,7 +15,7 @@ from gateway.providers.registry import Registry
 from gateway.providers.sse import events
 from gateway.responses.builder import ODD, whole_response
 from gateway.responses.events import ENDED
-from gateway.responses.forms import CHAT, RESPONSES, chat_form, native_form, row_items
+from gateway.responses.forms import chat_form, native_form, row_items
 from gateway.responses.shape import new_response
 from gateway.routing.outgoing import outgoing_body
 from gateway.routing.route import Route
@@ -22,9 +23,7 @@ from gateway.routing.router import Router
 from gateway.schemas.vectors import ODD as ODD_VECTORS
 from gateway.schemas.vectors import as_wanted
 
-PREFIX = "/v1"
-_EMBEDDINGS = "/v1/embeddings"
-_STREAMED = frozenset({"/v1/chat/completions", "/v1/completions"})
+_STREAMED = frozenset({CHAT, COMPLETIONS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class RowCaller:
     ) -> RowAnswer:
         stream = endpoint in _STREAMED
         call = UpstreamCall(
-            endpoint.removeprefix(PREFIX),
+            below_prefix(endpoint),
             outgoing_body(members, route, stream=stream),
             request_id,
             stream,
@@ -116,7 +115,7 @@ class RowCaller:
             else:
                 scrub = self._registry.scrubber(route.target)
                 answer = plain_answer(await reply.read(), endpoint, route.target, scrub)
-                if endpoint == _EMBEDDINGS:
+                if endpoint == EMBEDDINGS:
                     answer = _encoded(members, answer, route.target)
                 usage = _usage(answer)
         finally:

@@ -8,11 +8,12 @@ from typing import Any
 
 import orjson
 
+from gateway.core.endpoints import CHAT, COMPLETIONS, EMBEDDINGS, RESPONSES
 from gateway.core.errors import InvalidRequest, InvalidType, MissingParameter
 from gateway.core.usage import Usage
 from gateway.schemas.file import check_expiry
 
-ENDPOINTS = ("/v1/responses", "/v1/chat/completions", "/v1/completions", "/v1/embeddings")
+ENDPOINTS = (RESPONSES, CHAT, COMPLETIONS, EMBEDDINGS)
 TIMES = (
     "in_progress_at",
     "expires_at",
@@ -126,19 +127,9 @@ def batch_object(
             "completed": counts.completed,
             "failed": counts.failed,
         },
-        "usage": _usage(usage),
+        "usage": usage.to_responses(),
         "metadata": fixed.get("metadata"),
         "headway": None if outlook is None else asdict(outlook),
-    }
-
-
-def _usage(usage: Usage) -> dict[str, Any]:
-    return {
-        "input_tokens": usage.prompt,
-        "input_tokens_details": {"cached_tokens": usage.cached},
-        "output_tokens": usage.completion,
-        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
-        "total_tokens": usage.total,
     }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from gateway.core.endpoints import CHAT, COMPLETIONS, EMBEDDINGS, RESPONSES
 from gateway.core.errors import InvalidRequest
 from gateway.core.usage import Usage
 from gateway.schemas.chat import parse_chat
@@ -32,11 +33,10 @@ from gateway.schemas.responses import (
     parse_response_row,
 )
 
-RESPONSES = "/v1/responses"
 PARSERS: Mapping[str, Callable[[bytes], ModelRequest]] = {
-    "/v1/chat/completions": parse_chat,
-    "/v1/completions": parse_completion,
-    "/v1/embeddings": parse_embeddings,
+    CHAT: parse_chat,
+    COMPLETIONS: parse_completion,
+    EMBEDDINGS: parse_embeddings,
     RESPONSES: parse_response_row,
 }
 DEFAULT_SECONDS = 86_400.0

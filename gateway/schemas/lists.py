@@ -20,7 +20,7 @@ class PageRequest:
 
 
 def parse_page(
-    query: Mapping[str, str], *, default: int, most: int, prefix: str | None = None
+    query: Mapping[str, str], *, default: int = 20, most: int = 100, prefix: str | None = None
 ) -> PageRequest:
     """Read ``limit``, ``after`` and ``order``. Raises InvalidRequest naming the parameter.
 

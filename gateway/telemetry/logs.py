@@ -9,6 +9,8 @@ from gateway.telemetry.duplicate_filter import DuplicateFilter
 _FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s %(message)s"
 # These write headers, addresses or whole requests at debug level.
 _TALKATIVE = ("aiohttp", "asyncio", "httpx", "opentelemetry", "redis", "uvicorn.access")
+_LONGEST_CHAIN = 5
+_PLACES = 3
 
 ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
@@ -32,10 +34,6 @@ class OneLine(logging.Formatter):
             chain.append(f"{type(error).__name__}{_message(error)} at {_places(error)}")
             error = error.__cause__ or error.__context__
         return "; from ".join(chain)
-
-
-_LONGEST_CHAIN = 5
-_PLACES = 3
 
 
 def set_up_logs(level: str) -> None:

@@ -40,9 +40,11 @@ def test_a_sum_is_estimated_when_a_part_is() -> None:
 
 
 def test_it_reads_back_what_it_writes() -> None:
-    """The OpenAI form loses nothing but the estimate mark."""
+    """Both of OpenAI's forms lose nothing but the estimate mark, and tell the total."""
     usage = Usage(10, 5, 2, 3)
-    assert Usage.from_openai(usage.to_openai()) == usage
+    for form in (usage.to_openai(), usage.to_responses()):
+        assert Usage.from_openai(form) == usage
+        assert form["total_tokens"] == 15
 
 
 def test_no_figure_is_beyond_all_bounds() -> None:

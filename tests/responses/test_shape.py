@@ -1,7 +1,7 @@
 """The Response object."""
 
 from gateway.core.usage import Usage
-from gateway.responses.shape import as_failed, new_response, owned, response_usage
+from gateway.responses.shape import as_failed, new_response, owned
 from tests.support.contract import checked
 from tests.support.responses import native_response
 
@@ -30,7 +30,7 @@ def test_one_that_a_target_made() -> None:
 def test_usage_and_failure() -> None:
     """Both as the schema has them."""
     made = new_response("resp_1", 5, MEMBERS, status="in_progress", tier=None)
-    made["usage"] = response_usage(Usage(5, 3, 2, 1))
+    made["usage"] = Usage(5, 3, 2, 1).to_responses()
     failed = checked(as_failed(made, "code", "message"), "response")
     assert failed["error"] == {"code": "code", "message": "message"}
     assert failed["usage"]["total_tokens"] == 8

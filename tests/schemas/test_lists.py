@@ -8,10 +8,10 @@ from gateway.schemas.lists import PageRequest, list_object, parse_page, whole_nu
 
 def test_defaults_and_given_values() -> None:
     """Nothing given is the default; empty parameters count as not given."""
-    assert parse_page({}, default=20, most=100) == PageRequest(20)
+    assert parse_page({}) == PageRequest(20)
     query = {"limit": "5", "after": "x", "order": "asc"}
-    assert parse_page(query, default=20, most=100) == PageRequest(5, "x", descending=False)
-    assert parse_page({"after": "", "limit": ""}, default=20, most=100) == PageRequest(20)
+    assert parse_page(query) == PageRequest(5, "x", descending=False)
+    assert parse_page({"after": "", "limit": ""}) == PageRequest(20)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_defaults_and_given_values() -> None:
 def test_wrong_values_name_their_parameter(query: dict[str, str], param: str, code: str) -> None:
     """The error says which parameter and why."""
     with pytest.raises(InvalidRequest) as refused:
-        parse_page(query, default=20, most=100)
+        parse_page(query)
     assert (refused.value.param, refused.value.code) == (param, code)
 
 
@@ -34,9 +34,9 @@ def test_wrong_values_name_their_parameter(query: dict[str, str], param: str, co
 def test_a_page_begins_after_an_id(after: str) -> None:
     """One of that kind, whether the object is there or not."""
     known = "job_" + "0" * 24
-    assert parse_page({"after": known}, default=20, most=100, prefix="job_").after == known
+    assert parse_page({"after": known}, prefix="job_").after == known
     with pytest.raises(InvalidRequest) as refused:
-        parse_page({"after": after}, default=20, most=100, prefix="job_")
+        parse_page({"after": after}, prefix="job_")
     assert refused.value.param == "after"
 
 
