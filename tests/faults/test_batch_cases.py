@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.batch import BatchClient, chat_line, ids
+from tests.support.meter import batch_bill
 from tests.support.scripts import after, answer, error, raw
 from tests.support.serve import RunningHeadway
 from tests.support.upstream import ScriptedUpstream
@@ -95,6 +96,32 @@ def test_bat_16_html_instead_of_json(batches: BatchClient, up: ScriptedUpstream)
     message = line["response"]["body"]["error"]["message"]
     assert message.startswith("<html><body>Bad gateway here")
     assert len(message.encode()) <= 1024
+
+
+def test_met_09_batch_totals(
+    batches: BatchClient, up: ScriptedUpstream, running: RunningHeadway
+) -> None:
+    """The batch's usage, its counts and the bill speak of the lines that were answered alone."""
+    usage = {
+        "prompt_tokens": 10,
+        "completion_tokens": 5,
+        "total_tokens": 15,
+        "prompt_tokens_details": {"cached_tokens": 2},
+        "completion_tokens_details": {"reasoning_tokens": 3},
+    }
+    up.on("bad line", error(400, "no"))
+    up.on("m", answer({**_PLAIN, "usage": usage}))
+    before = batch_bill(running)
+    lines = [chat_line("1", "x"), chat_line("2", "x"), chat_line("bad", "bad line")]
+    batch = batches.ended(batches.start([*lines, chat_line("gone", "x", model="gone")])["id"])
+    assert batch["request_counts"] == {"completed": 2, "failed": 2, "total": 4}
+    used = batch["usage"]
+    assert (used["input_tokens"], used["output_tokens"], used["total_tokens"]) == (20, 10, 30)
+    assert used["input_tokens_details"] == {"cached_tokens": 4}
+    assert used["output_tokens_details"] == {"reasoning_tokens": 6}
+    after_it = batch_bill(running)
+    figures = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
+    assert [after_it[name] - before[name] for name in figures] == [20, 10, 4, 6]
 
 
 def test_bat_17_order_does_not_matter(batches: BatchClient, up: ScriptedUpstream) -> None:
