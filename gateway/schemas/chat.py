@@ -10,6 +10,7 @@ from gateway.schemas.requests import (
     between,
     boolean,
     build,
+    no_text,
     read_object,
     required,
     wrong_type,
@@ -38,13 +39,7 @@ def _check_messages(messages: Any) -> None:
     if not messages:
         raise InvalidRequest("'messages' must not be empty.", param="messages", code="empty_array")
     for position, message in enumerate(messages):
-        name = f"messages[{position}]"
         if not isinstance(message, dict):
-            wrong_type(name, "an object")
-        if not isinstance(required_role(message, name), str):
-            wrong_type(f"{name}.role", "a string")
-
-
-def required_role(message: dict[str, Any], name: str) -> Any:
-    """The role of a message. Raises MissingParameter naming its place."""
-    return required({f"{name}.role": message.get("role")}, f"{name}.role")
+            wrong_type(f"messages[{position}]", "an object")
+        if not isinstance(role := message.get("role"), str):
+            no_text(f"messages[{position}].role", role)

@@ -90,13 +90,25 @@ def required(members: Mapping[str, Any], name: str) -> Any:
     """The member ``name``. Raises MissingParameter when it is absent or null."""
     value = members.get(name)
     if value is None:
-        raise MissingParameter(f"Missing required parameter: '{name}'.", param=name)
+        missing(name)
     return value
+
+
+def missing(name: str) -> NoReturn:
+    """Raise MissingParameter for ``name``."""
+    raise MissingParameter(f"Missing required parameter: '{name}'.", param=name)
 
 
 def wrong_type(name: str, wanted: str) -> NoReturn:
     """Raise InvalidType for ``name``."""
     raise InvalidType(f"Invalid type for '{name}': expected {wanted}.", param=name)
+
+
+def no_text(name: str, value: Any) -> NoReturn:
+    """Raise for ``name``, which must be a string: it is absent, or of another type."""
+    if value is None:
+        missing(name)
+    wrong_type(name, "a string")
 
 
 def between(low: float, high: float | None, *, whole: bool = False) -> Check:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gateway.core.errors import InvalidRequest, MissingParameter
+from gateway.core.errors import InvalidRequest
 from gateway.schemas.requests import (
     LONGEST_ANSWER,
     TIERS,
@@ -14,6 +14,8 @@ from gateway.schemas.requests import (
     boolean,
     build,
     metadata,
+    missing,
+    no_text,
     one_of,
     read_object,
     required,
@@ -123,9 +125,7 @@ def _item(item: Any, name: str) -> dict[str, Any]:
     kind = item.get("type")
     if kind is None:
         if item.get("role") is None:
-            raise MissingParameter(
-                f"Missing required parameter: '{name}.type'.", param=f"{name}.type"
-            )
+            missing(f"{name}.type")
         kind = "message"
     if not isinstance(kind, str):
         wrong_type(f"{name}.type", "a string")
@@ -137,8 +137,7 @@ def _item(item: Any, name: str) -> dict[str, Any]:
 def _check_message(item: Mapping[str, Any], name: str) -> None:
     for member in ("role", "content"):
         if item.get(member) is None:
-            param = f"{name}.{member}"
-            raise MissingParameter(f"Missing required parameter: '{param}'.", param=param)
+            missing(f"{name}.{member}")
     if not isinstance(item["role"], str):
         wrong_type(f"{name}.role", "a string")
     if not isinstance(item["content"], str | list):
@@ -177,8 +176,8 @@ def _objects(name: str, value: Any) -> None:
         place = f"{name}[{position}]"
         if not isinstance(item, dict):
             wrong_type(place, "an object")
-        if not isinstance(required({f"{place}.type": item.get("type")}, f"{place}.type"), str):
-            wrong_type(f"{place}.type", "a string")
+        if not isinstance(kind := item.get("type"), str):
+            no_text(f"{place}.type", kind)
 
 
 def _object(name: str, value: Any) -> None:
