@@ -32,7 +32,7 @@ from gateway.metering.ledger import JournalLedger
 from gateway.metering.observed import MetricsObserver
 from gateway.metering.record import CallStatus
 from gateway.policy.model import Policy
-from gateway.providers.aggregate import plain_answer
+from gateway.providers.answers import plain_answer
 from gateway.providers.connection import Connection
 from gateway.providers.registry import Registry
 from gateway.routing.admission import Admission

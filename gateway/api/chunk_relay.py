@@ -6,14 +6,16 @@ import orjson
 
 from gateway.api.chunk_template import ChunkTemplate
 from gateway.api.relay import HEARTBEAT
-from gateway.core.errors import StreamInterrupted, UpstreamError, UpstreamFailed
+from gateway.core.errors import UpstreamError
 from gateway.core.nesting import too_deep
 from gateway.core.usage import Usage
 from gateway.metering.counter import StreamMeter
 from gateway.metering.record import CallTiming
-from gateway.providers.aggregate import choices_of, error_in
-from gateway.providers.failures import Scrubber, stream_failure
-from gateway.providers.sse import DONE, EventSplitter, parse_event, too_long
+from gateway.providers.answers import choices_of, error_in
+from gateway.providers.broken_answers import ended_early, endless_event, malformed_stream
+from gateway.providers.failures import stream_failure
+from gateway.providers.scrubber import Scrubber
+from gateway.providers.sse import DONE, EventSplitter, parse_event
 from gateway.schemas.requests import ModelRequest
 
 _DONE_EVENT = b"data: [DONE]\n\n"
@@ -88,7 +90,7 @@ class ChunkRelay:
                 if (kept := self._event(data, now)) is not None:
                     frames.append(b"data: %b\n\n" % kept)  # noqa: PERF401 - kept when one fails
         except ValueError:
-            raise too_long(self._target) from None
+            raise endless_event(self._target) from None
         except UpstreamError:
             self.unshown = b"".join(frames)
             raise
@@ -102,7 +104,7 @@ class ChunkRelay:
             if (kept := self._event(data, now)) is not None
         ]
         if not self.complete:
-            raise StreamInterrupted("The target ended its answer early.", target=self._target)
+            raise ended_early(self._target)
         if not self.done:
             self.done = True
             frames.append(_DONE_EVENT)
@@ -138,9 +140,9 @@ class ChunkRelay:
             chunk = orjson.loads(data)
             choices = choices_of(chunk)
         except ValueError:
-            raise self._malformed() from None
+            raise malformed_stream(self._target) from None
         if too_deep(data, chunk):
-            raise self._malformed()
+            raise malformed_stream(self._target)
         return chunk, choices
 
     def _shown(self, data: bytes, chunk: dict[str, Any], choices: list[dict[str, Any]]) -> bytes:
@@ -177,16 +179,13 @@ class ChunkRelay:
         try:
             return orjson.dumps(parse_event(data))
         except ValueError:
-            raise self._malformed() from None
+            raise malformed_stream(self._target) from None
 
     def _with_tier(self, data: bytes, chunk: dict[str, Any]) -> bytes:
         if chunk.get("service_tier"):
             return data
         chunk["service_tier"] = self._tier
         return orjson.dumps(chunk)
-
-    def _malformed(self) -> UpstreamFailed:
-        return UpstreamFailed("The target's event stream is malformed.", target=self._target)
 
 
 def _lacks_delta(choice: dict[str, Any]) -> bool:

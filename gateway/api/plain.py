@@ -10,7 +10,7 @@ from starlette.types import Send
 from gateway.api.calls import Call
 from gateway.metering.counter import answer_usage
 from gateway.metering.record import CallStatus
-from gateway.providers.aggregate import plain_answer
+from gateway.providers.answers import plain_answer
 from gateway.routing.fallback import attempt_all
 from gateway.routing.route import Route
 

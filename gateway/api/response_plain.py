@@ -10,10 +10,10 @@ from starlette.types import Send
 from gateway.api.plain import send_whole
 from gateway.api.response_call import ResponseCall
 from gateway.core.endpoints import CHAT, RESPONSES
-from gateway.core.errors import UpstreamFailed
 from gateway.metering.counter import answer_usage
 from gateway.metering.record import CallStatus
-from gateway.providers.aggregate import plain_answer
+from gateway.providers.answers import plain_answer
+from gateway.providers.broken_answers import malformed_answer
 from gateway.responses.builder import ODD, whole_response
 from gateway.responses.native import whole
 from gateway.routing.fallback import attempt_all
@@ -57,4 +57,4 @@ def _response(call: ResponseCall, route: Route, answer: Json) -> Json:
             return whole(answer, call.begun)
         return whole_response(call.begun, answer, int(call.parts.clock.now()))
     except ODD:
-        raise UpstreamFailed("The target's answer is malformed.", target=route.target) from None
+        raise malformed_answer(route.target) from None

@@ -10,13 +10,15 @@ import orjson
 
 from gateway.api.relay import HEARTBEAT
 from gateway.core.clock import Clock
-from gateway.core.errors import StreamInterrupted, UpstreamError, UpstreamFailed
+from gateway.core.errors import UpstreamError
 from gateway.core.usage import Usage
 from gateway.metering.counter import StreamMeter
 from gateway.metering.record import CallTiming
-from gateway.providers.aggregate import choices_of, error_in
-from gateway.providers.failures import Scrubber, stream_failure
-from gateway.providers.sse import DONE, EventSplitter, parse_event, too_long
+from gateway.providers.answers import choices_of, error_in
+from gateway.providers.broken_answers import ended_early, endless_event, malformed_stream
+from gateway.providers.failures import stream_failure
+from gateway.providers.scrubber import Scrubber
+from gateway.providers.sse import DONE, EventSplitter, parse_event
 from gateway.responses.builder import ODD, ResponseBuilder
 from gateway.responses.events import FINAL, Numbered, encoded
 from gateway.responses.native import NativeEvents, content_in
@@ -68,7 +70,7 @@ class ResponseRelay(ABC):
                 if not self.done:
                     shown.append(self._event(data, now))  # noqa: PERF401 - kept when one fails
         except ValueError:
-            raise too_long(self._target) from None
+            raise endless_event(self._target) from None
         except UpstreamError:
             self.unshown = b"".join(shown)
             raise
@@ -90,19 +92,13 @@ class ResponseRelay(ABC):
                 raise stream_failure(self._target, error, self._scrub)
             return self._shown(event, data, now)
         except ODD:
-            raise self._malformed() from None
+            raise malformed_stream(self._target) from None
 
     @abstractmethod
     def _shown(self, event: Any, data: bytes, now: float) -> bytes: ...
 
     def _last(self) -> bytes:
-        raise self._cut()
-
-    def _cut(self) -> StreamInterrupted:
-        return StreamInterrupted("The target ended its answer early.", target=self._target)
-
-    def _malformed(self) -> UpstreamFailed:
-        return UpstreamFailed("The target's event stream is malformed.", target=self._target)
+        raise ended_early(self._target)
 
 
 class ChatRelay(ResponseRelay):
@@ -141,7 +137,7 @@ class ChatRelay(ResponseRelay):
     def _last(self) -> bytes:
         """A stream that says ``[DONE]`` without having said why it stops was cut all the same."""
         if not self._finished:
-            raise self._cut()
+            raise ended_early(self._target)
         self.done = True
         return encoded(self._builder.finish(int(self._clock.now())))
 
@@ -167,7 +163,7 @@ class NativeRelay(ResponseRelay):
         if event == DONE:
             return self._last()
         if not isinstance(event, dict):
-            raise self._malformed()
+            raise malformed_stream(self._target)
         kind = event.get("type")
         if kind == "error":
             raise stream_failure(self._target, event, self._scrub)

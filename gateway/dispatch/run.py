@@ -28,7 +28,7 @@ from gateway.dispatch.held import HeldRow
 from gateway.dispatch.witness import Sign
 from gateway.metering.ledger import Ledger
 from gateway.metering.record import Attempt, CallIntent, CallOutcome, CallStatus
-from gateway.providers.failures import TOO_DEEP
+from gateway.providers.broken_answers import TOO_DEEP
 from gateway.routing.offline import RowAnswer, RowCaller, RowPlace
 from gateway.schemas.errors import error_body
 

@@ -4,20 +4,15 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
-from gateway.core.endpoints import EMBEDDINGS, RESPONSES
-from gateway.core.errors import StreamInterrupted, UpstreamFailed
-from gateway.core.nesting import is_deep, too_deep
 from gateway.core.usage import Usage, usage_member
-from gateway.providers.failures import TOO_DEEP, Scrubber, stream_failure
+from gateway.providers.answers import choices_of, error_in, has_content
+from gateway.providers.broken_answers import ended_early, malformed_stream, unreadable_event
+from gateway.providers.failures import stream_failure
+from gateway.providers.scrubber import Scrubber
 from gateway.providers.sse import DONE, parse_event
 
 _JOINED_TEXTS = frozenset({"content", "refusal", "reasoning", "reasoning_content", "arguments"})
 _CHOICE = frozenset({"index", "delta", "text", "logprobs", "finish_reason"})
-_LISTS = {EMBEDDINGS: "data", RESPONSES: "output"}
-_MALFORMED = "The target's event stream is malformed."
-_DELTA = (dict, type(None))
 #: What members of other types than the API's come to when they are put together.
 _ODD = (AttributeError, TypeError, ValueError)
 
@@ -66,97 +61,26 @@ async def aggregate(
         try:
             answer.add(chunk)
         except _ODD:
-            raise _malformed(target) from None
+            raise malformed_stream(target) from None
         if on_first_token is not None and has_content(chunk):
             on_first_token()
             on_first_token = None
     if not answer.choices or not (done or answer.finished):
-        raise StreamInterrupted("The target ended its answer early.", target=target)
+        raise ended_early(target)
     try:
         return Aggregated(answer.body(), answer.usage)
     except _ODD:
-        raise _malformed(target) from None
-
-
-def plain_answer(data: bytes, endpoint: str, target: str, scrub: Scrubber) -> dict[str, Any]:
-    """A whole answer as an object.
-
-    Raises the classified error when it tells of one, UpstreamFailed when it is not what
-    ``endpoint`` answers, as far as its choices or data tell.
-    """
-    try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        value = None
-    if not isinstance(value, dict) or too_deep(data, value):
-        raise no_answer(data, "The target's answer is not a JSON object.", target)
-    if error := error_in(value):
-        raise stream_failure(target, error, scrub)
-    items = value.get(_LISTS.get(endpoint, "choices"))
-    if not isinstance(items, list) or not all(isinstance(i, dict) for i in items):
-        raise UpstreamFailed("The target's answer has no choices or data.", target=target)
-    return value
-
-
-def no_answer(data: bytes, message: str, target: str) -> UpstreamFailed:
-    """The fault of an answer, or an event of one, that cannot be used."""
-    if is_deep(data):
-        deep = "The target's answer is nested too deeply."
-        return UpstreamFailed(deep, target=target, code=TOO_DEEP)
-    return UpstreamFailed(message, target=target)
-
-
-def choices_of(chunk: Any) -> list[dict[str, Any]]:
-    """The choices of a chunk, none when it has none. Raises ValueError for what is no chunk."""
-    if not isinstance(chunk, dict):
-        raise ValueError("not a chunk")  # noqa: TRY004 - the value is wrong, not its use
-    choices = chunk.get("choices")
-    if choices is None:
-        return []
-    if isinstance(choices, list):
-        for choice in choices:
-            if not isinstance(choice, dict) or not isinstance(choice.get("delta"), _DELTA):
-                break
-        else:
-            return choices
-    raise ValueError("not a chunk")
-
-
-def error_in(chunk: dict[str, Any]) -> Any:
-    """The error that a chunk or an answer tells of in place of what was asked for, if any."""
-    error = chunk.get("error")
-    if not error and chunk.get("object") == "error":
-        return chunk
-    return error
-
-
-def has_content(chunk: dict[str, Any]) -> bool:
-    """Whether a chunk carries text, a tool call, a refusal or reasoning: not a role alone."""
-    choices = chunk.get("choices")
-    if not isinstance(choices, list):
-        return False
-    return any(_carries(choice) for choice in choices if isinstance(choice, dict))
-
-
-def _carries(choice: dict[str, Any]) -> bool:
-    delta = choice.get("delta")
-    if not isinstance(delta, dict):
-        return bool(choice.get("text"))
-    return any(value for name, value in delta.items() if name != "role")
+        raise malformed_stream(target) from None
 
 
 def _chunk(data: bytes, target: str) -> dict[str, Any]:
     try:
         chunk = parse_event(data)
     except ValueError:
-        raise no_answer(data, _MALFORMED, target) from None
+        raise unreadable_event(data, target) from None
     if not isinstance(chunk, dict):
-        raise _malformed(target)
+        raise malformed_stream(target)
     return chunk
-
-
-def _malformed(target: str) -> UpstreamFailed:
-    return UpstreamFailed(_MALFORMED, target=target)
 
 
 class _Answer:

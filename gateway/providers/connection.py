@@ -6,12 +6,12 @@ import httptools
 
 from gateway.core.errors import (
     OutcomeUnknown,
-    StreamInterrupted,
     UpstreamError,
     UpstreamFailed,
     UpstreamTimeout,
 )
 from gateway.core.targets import Timeouts
+from gateway.providers.broken_answers import ended_early
 from gateway.providers.deadline import Deadline
 
 _LONGEST_HEAD = 64 * 1024
@@ -201,7 +201,7 @@ class Connection(asyncio.Protocol):
         return UpstreamFailed("The target's answer is not valid HTTP.", target=self._target)
 
     def _broken_off(self) -> UpstreamError:
-        return StreamInterrupted("The target ended its answer early.", target=self._target)
+        return ended_early(self._target)
 
 
 def _no_answer(target: str) -> UpstreamError:

@@ -3,10 +3,8 @@
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
 
 import orjson
 
@@ -28,17 +26,15 @@ from gateway.providers.error_shapes import (
     members_of,
     told_wait,
 )
+from gateway.providers.scrubber import Scrubber
 from gateway.schemas.errors import error_body
 
 STREAM_FAILED = "upstream_stream_failed"
-#: An answer that cannot be passed on, and would be the same if it was asked for again.
-TOO_DEEP = "answer_too_deep"
 _CREDENTIAL = frozenset({401, 402, 403})
 #: 498 is Groq's for a full flex tier, 529 Anthropic's for an overloaded service.
 _THROTTLED = frozenset({429, 498, 503, 529})
 _OWN_TYPES = {429: "rate_limit_error"}
 _FILTERED = "content_filter"
-_LONGEST_MESSAGE = 2000
 _LONGEST_TEXT = 1024
 _ADDRESS = re.compile(r"(?:https?://[^\s\"'<>]+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b)")
 _LONGEST_WAIT = 86_400.0
@@ -61,40 +57,6 @@ _STATUS_OF_CODE = {
 _STREAM_STATUS = frozenset({400, 404, 413, 422, 429, 498, 503, 529})
 _CLIENT_ERRORS = range(400, 500)
 _SERVER_ERRORS = range(500, 600)
-
-
-@dataclass(frozen=True, slots=True)
-class Scrubber:
-    """Takes a target's secrets (key, address, query) out of text."""
-
-    secrets: tuple[str, ...]
-    place: re.Pattern[str] | None = None
-
-    @classmethod
-    def of(cls, base_url: str, *secrets: str | None) -> "Scrubber":
-        """Everything of ``base_url`` that tells where or with what we call, and ``secrets``."""
-        parts = urlsplit(base_url)
-        values = [pair.partition("=")[2] for pair in parts.query.split("&")]
-        found = [base_url, parts.query, *values, parts.password, parts.netloc, *secrets]
-        return cls(tuple(sorted({v for v in found if v}, key=len, reverse=True)), _place(parts))
-
-    def clean(self, text: str) -> str:
-        """``text`` without them."""
-        for secret in self.secrets:
-            text = text.replace(secret, "***")
-        if self.place is not None:
-            text = self.place.sub("***", text)
-        return text[:_LONGEST_MESSAGE]
-
-
-def _place(parts: SplitResult) -> re.Pattern[str] | None:
-    """Finds host and port where they stand apart; a bare number may be anything."""
-    if not parts.hostname:
-        return None
-    found = rf"(?<![\w.-]){re.escape(parts.hostname)}(?![\w-]|\.\w)"
-    if parts.port is not None:
-        found = rf"{found}(?:\W{{1,4}}{parts.port}\b)?|\bport\W{{0,4}}{parts.port}\b"
-    return re.compile(found, re.IGNORECASE)
 
 
 def failure(

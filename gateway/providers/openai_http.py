@@ -15,8 +15,9 @@ from gateway.core.targets import Timeouts, UpstreamCall
 from gateway.providers.base import Reply
 from gateway.providers.connection import Connection
 from gateway.providers.connector import Connector
-from gateway.providers.failures import Scrubber, failure
+from gateway.providers.failures import failure
 from gateway.providers.rates import rates_of
+from gateway.providers.scrubber import Scrubber
 
 _FIRST_FAILURE = 300
 _LONGEST_ERROR = 256 * 1024

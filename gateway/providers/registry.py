@@ -10,8 +10,8 @@ from pydantic import SecretStr
 from gateway.core.clock import Clock, SystemClock
 from gateway.core.errors import ConfigError
 from gateway.providers.base import Target
-from gateway.providers.failures import Scrubber
 from gateway.providers.openai_http import Dialect, OpenAITarget
+from gateway.providers.scrubber import Scrubber
 
 _AZURE = "azure"
 

@@ -13,8 +13,9 @@ from gateway.core.clock import Clock
 from gateway.core.errors import UpstreamFailed, UpstreamTimeout
 from gateway.core.lines import LineSplitter
 from gateway.providers import transport as wire
-from gateway.providers.failures import Scrubber, failure
+from gateway.providers.failures import failure
 from gateway.providers.registry import TargetSettings, access_of
+from gateway.providers.scrubber import Scrubber
 
 ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 MARK = "headway"

@@ -6,11 +6,10 @@ from typing import Any
 
 import orjson
 
-from gateway.core.errors import UpstreamFailed
 from gateway.core.nesting import too_deep
+from gateway.providers.broken_answers import LONGEST_EVENT, endless_event
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
-_LONGEST_EVENT = 16 * 2**20
 _LINE_COST = 64
 DONE = b"[DONE]"
 
@@ -59,7 +58,7 @@ class EventSplitter:
         self._check()
 
     def _check(self) -> None:
-        if len(self._rest) + self._size > _LONGEST_EVENT:
+        if len(self._rest) + self._size > LONGEST_EVENT:
             raise ValueError("an event is too long")
 
     def _lines(self, text: bytes) -> Generator[bytes, None, bytes]:
@@ -139,10 +138,4 @@ async def events(pieces: AsyncIterator[bytes], target: str) -> AsyncIterator[byt
         for event in splitter.end():
             yield event
     except ValueError:
-        raise too_long(target) from None
-
-
-def too_long(target: str) -> UpstreamFailed:
-    """The failure of a target whose event does not end."""
-    message = f"The target's stream has an event of more than {_LONGEST_EVENT} bytes."
-    return UpstreamFailed(message, target=target)
+        raise endless_event(target) from None

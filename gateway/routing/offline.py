@@ -10,7 +10,9 @@ from gateway.core.errors import UpstreamFailed
 from gateway.core.rates import RateLimits
 from gateway.core.targets import UpstreamCall
 from gateway.core.usage import Usage
-from gateway.providers.aggregate import aggregate, plain_answer
+from gateway.providers.aggregate import aggregate
+from gateway.providers.answers import plain_answer
+from gateway.providers.broken_answers import malformed_answer
 from gateway.providers.registry import Registry
 from gateway.providers.sse import events
 from gateway.responses.builder import ODD, whole_response
@@ -145,8 +147,7 @@ def _response(asked: dict[str, Any], answer: RowAnswer, request_id: str) -> dict
     try:
         return whole_response(begun, answer.body, made)
     except ODD:
-        message = "The target's answer is malformed."
-        raise UpstreamFailed(message, target=answer.target) from None
+        raise malformed_answer(answer.target) from None
 
 
 def _usage(answer: dict[str, Any]) -> Usage | None:

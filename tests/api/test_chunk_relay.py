@@ -10,7 +10,7 @@ from gateway.api.relay import HEARTBEAT
 from gateway.core.errors import StreamInterrupted, UpstreamFailed, UpstreamThrottled
 from gateway.metering.record import CallStatus
 from gateway.providers import sse
-from gateway.providers.failures import Scrubber
+from gateway.providers.scrubber import Scrubber
 from gateway.schemas.requests import ModelRequest
 from tests.support.gateway import running_gateway
 from tests.support.scripts import Sse, chat_chunk, usage_chunk
@@ -124,7 +124,7 @@ def test_a_broken_event_is_never_shown(broken: bytes, cut: int) -> None:
 
 def test_an_endless_event_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The failure says what is wrong with it."""
-    monkeypatch.setattr(sse, "_LONGEST_EVENT", 10)
+    monkeypatch.setattr(sse, "LONGEST_EVENT", 10)
     with pytest.raises(UpstreamFailed, match="an event of more than 10 bytes"):
         relay().take(b"data: " + b"x" * 20, 1.0)
 

@@ -9,7 +9,7 @@ from gateway.api.relay import HEARTBEAT
 from gateway.api.response_relay import ChatRelay, NativeRelay, ResponseRelay
 from gateway.core.errors import StreamInterrupted, UpstreamFailed, UpstreamThrottled
 from gateway.metering.counter import StreamMeter
-from gateway.providers.failures import Scrubber
+from gateway.providers.scrubber import Scrubber
 from gateway.responses.shape import new_response
 from tests.support.clock import ManualClock
 from tests.support.responses import native_events

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gateway.core.errors import UpstreamFailed
 from gateway.core.usage import Usage
-from gateway.providers.failures import TOO_DEEP
+from gateway.providers.broken_answers import TOO_DEEP
 from gateway.store.client import StoreClient
 from tests.support.rig import JOB, Rig
 

@@ -53,7 +53,7 @@ def test_pending() -> None:
 
 def test_an_endless_event_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """An upstream that never ends a line does not fill the memory."""
-    monkeypatch.setattr(sse, "_LONGEST_EVENT", 100)
+    monkeypatch.setattr(sse, "LONGEST_EVENT", 100)
     with pytest.raises(ValueError, match="too long"):
         split([b"data: " + b"x" * 200])
 
@@ -67,7 +67,7 @@ def test_json_split_inside_a_text() -> None:
 
 async def test_a_malformed_stream_is_the_targets_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is no event stream becomes an upstream error."""
-    monkeypatch.setattr(sse, "_LONGEST_EVENT", 10)
+    monkeypatch.setattr(sse, "LONGEST_EVENT", 10)
 
     async def pieces() -> AsyncIterator[bytes]:
         yield b"x" * 100
@@ -97,7 +97,7 @@ def test_a_long_event_costs_its_length(data: bytes, line_end: bytes) -> None:
 
 def test_many_lines_are_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """An event of endless lines is refused as one of an endless line is."""
-    monkeypatch.setattr(sse, "_LONGEST_EVENT", 10_000)
+    monkeypatch.setattr(sse, "LONGEST_EVENT", 10_000)
     with pytest.raises(ValueError, match="too long"):
         split([b"data: x\n"] * 1000)
 

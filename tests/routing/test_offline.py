@@ -11,7 +11,7 @@ from gateway.core.errors import InvalidRequest, ModelNotFound, UpstreamFailed, U
 from gateway.core.rates import RateLimit, RateLimits
 from gateway.core.usage import Usage
 from gateway.policy.model import Policy
-from gateway.providers.failures import TOO_DEEP
+from gateway.providers.broken_answers import TOO_DEEP
 from gateway.providers.registry import Registry
 from gateway.routing.offline import RowCaller
 from gateway.routing.router import Router

@@ -1,0 +1,74 @@
+"""What a target's answer is made of: a whole one, or a chunk of a stream."""
+
+from typing import Any
+
+import orjson
+
+from gateway.core.endpoints import EMBEDDINGS, RESPONSES
+from gateway.core.errors import UpstreamFailed
+from gateway.core.nesting import too_deep
+from gateway.providers.broken_answers import unreadable_answer
+from gateway.providers.failures import stream_failure
+from gateway.providers.scrubber import Scrubber
+
+_LISTS = {EMBEDDINGS: "data", RESPONSES: "output"}
+_DELTA = (dict, type(None))
+
+
+def plain_answer(data: bytes, endpoint: str, target: str, scrub: Scrubber) -> dict[str, Any]:
+    """A whole answer as an object.
+
+    Raises the classified error when it tells of one, UpstreamFailed when it is not what
+    ``endpoint`` answers, as far as its choices or data tell.
+    """
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        value = None
+    if not isinstance(value, dict) or too_deep(data, value):
+        raise unreadable_answer(data, target)
+    if error := error_in(value):
+        raise stream_failure(target, error, scrub)
+    items = value.get(_LISTS.get(endpoint, "choices"))
+    if not isinstance(items, list) or not all(isinstance(i, dict) for i in items):
+        raise UpstreamFailed("The target's answer has no choices or data.", target=target)
+    return value
+
+
+def choices_of(chunk: Any) -> list[dict[str, Any]]:
+    """The choices of a chunk, none when it has none. Raises ValueError for what is no chunk."""
+    if not isinstance(chunk, dict):
+        raise ValueError("not a chunk")  # noqa: TRY004 - the value is wrong, not its use
+    choices = chunk.get("choices")
+    if choices is None:
+        return []
+    if isinstance(choices, list):
+        for choice in choices:
+            if not isinstance(choice, dict) or not isinstance(choice.get("delta"), _DELTA):
+                break
+        else:
+            return choices
+    raise ValueError("not a chunk")
+
+
+def error_in(chunk: dict[str, Any]) -> Any:
+    """The error that a chunk or an answer tells of in place of what was asked for, if any."""
+    error = chunk.get("error")
+    if not error and chunk.get("object") == "error":
+        return chunk
+    return error
+
+
+def has_content(chunk: dict[str, Any]) -> bool:
+    """Whether a chunk carries text, a tool call, a refusal or reasoning: not a role alone."""
+    choices = chunk.get("choices")
+    if not isinstance(choices, list):
+        return False
+    return any(_carries(choice) for choice in choices if isinstance(choice, dict))
+
+
+def _carries(choice: dict[str, Any]) -> bool:
+    delta = choice.get("delta")
+    if not isinstance(delta, dict):
+        return bool(choice.get("text"))
+    return any(value for name, value in delta.items() if name != "role")

@@ -1,0 +1,47 @@
+"""The errors of a target whose answer, or stream of events, cannot be used."""
+
+from gateway.core.errors import StreamInterrupted, UpstreamFailed
+from gateway.core.nesting import is_deep
+
+#: An answer that cannot be passed on, and would be the same if it was asked for again.
+TOO_DEEP = "answer_too_deep"
+#: Bytes that an event may have.
+LONGEST_EVENT = 16 * 2**20
+
+
+def ended_early(target: str) -> StreamInterrupted:
+    """The body or the stream ended before its proper end."""
+    return StreamInterrupted("The target ended its answer early.", target=target)
+
+
+def malformed_stream(target: str) -> UpstreamFailed:
+    """An event is not one of the API's."""
+    return UpstreamFailed("The target's event stream is malformed.", target=target)
+
+
+def malformed_answer(target: str) -> UpstreamFailed:
+    """Members of an answer are of other types than the API's."""
+    return UpstreamFailed("The target's answer is malformed.", target=target)
+
+
+def endless_event(target: str) -> UpstreamFailed:
+    """An event grows beyond LONGEST_EVENT."""
+    message = f"The target's stream has an event of more than {LONGEST_EVENT} bytes."
+    return UpstreamFailed(message, target=target)
+
+
+def unreadable_event(data: bytes, target: str) -> UpstreamFailed:
+    """``data`` of an event is no JSON that can be written again."""
+    return _too_deep(target) if is_deep(data) else malformed_stream(target)
+
+
+def unreadable_answer(data: bytes, target: str) -> UpstreamFailed:
+    """``data`` is no JSON object that can be written again."""
+    if is_deep(data):
+        return _too_deep(target)
+    return UpstreamFailed("The target's answer is not a JSON object.", target=target)
+
+
+def _too_deep(target: str) -> UpstreamFailed:
+    message = "The target's answer is nested too deeply."
+    return UpstreamFailed(message, target=target, code=TOO_DEEP)
