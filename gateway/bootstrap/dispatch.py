@@ -30,6 +30,7 @@ from gateway.core.ids import new_id
 from gateway.core.settings import Settings
 from gateway.core.targets import EngineLoad
 from gateway.dispatch.carriage import Means
+from gateway.dispatch.fleet import Fleet, FleetTalk
 from gateway.dispatch.held import Holdings
 from gateway.dispatch.hurry import Hurry
 from gateway.dispatch.lane import TargetLane
@@ -62,6 +63,7 @@ from gateway.store.client import StoreClient, connect
 from gateway.store.controls import Controls
 from gateway.store.deliveries import Deliveries
 from gateway.store.files import FileStore
+from gateway.store.fleet import FleetChannel
 from gateway.store.job_commands import JobCommands
 from gateway.store.jobs import LISTING, JobStore
 from gateway.store.load import LoadChannel
@@ -136,14 +138,15 @@ class _Process:
             lambda api, rules: Means(api, rules, Carries(blobs), runner, settler, holdings, clock),
         )
         monitor = TargetMonitor(policy, router.states, self._registry.look)
-        lanes, signals = _lanes(settings, policy, redis, monitor, clock)
+        limits = _limits(settings, policy)
+        fleet = Fleet(limits.worker, clock)
+        lanes, signals = _lanes(settings, policy, redis, monitor, fleet, clock)
         pools = target_pools(
             policy,
             lanes,
             self._carriers,
             lambda lanes: Pool(lanes, runner, settler, holdings, settings.retry_base_seconds),
         )
-        limits = _limits(settings, policy)
         self.dispatcher = Dispatcher(queue, source, holdings, settler, pools, limits)
         renewer = Renewer(queue, holdings, limits.worker, limits.ttl_ms, self.dispatcher.abort)
         self.keepers: tuple[Runs, ...] = (renewer, settler)
@@ -169,14 +172,20 @@ class _Process:
 
 
 def _lanes(
-    settings: Settings, policy: Policy, redis: StoreClient, monitor: TargetMonitor, clock: Clock
+    settings: Settings,
+    policy: Policy,
+    redis: StoreClient,
+    monitor: TargetMonitor,
+    fleet: Fleet,
+    clock: Clock,
 ) -> tuple[dict[str, TargetLane], tuple[Runs, ...]]:
-    """The lanes, and the loops that tell them of people, of deadlines and of the engines."""
+    """The lanes, and the loops that tell them of people, deadlines, engines and each other."""
     load, hurry = InteractiveLoad(clock), Hurry()
-    lanes = Lanes(settings, load, hurry, clock).of(policy)
+    lanes = Lanes(settings, load, hurry, fleet, clock).of(policy)
     monitor.told.append(partial(_tell, lanes))
     listener = LoadListener(LoadChannel(redis), load)
-    return lanes, (monitor, listener, Forecaster(QueueClient(redis), clock, hurry.note))
+    talk = FleetTalk(FleetChannel(redis), fleet)
+    return lanes, (monitor, listener, talk, Forecaster(QueueClient(redis), clock, hurry.note))
 
 
 def _tell(lanes: Mapping[str, TargetLane], target: str, load: EngineLoad) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 
 from gateway.core.clock import Clock
 from gateway.core.settings import Settings
+from gateway.dispatch.fleet import Fleet
 from gateway.dispatch.gate import Gate
 from gateway.dispatch.hurry import Hurry
 from gateway.dispatch.lane import TargetLane
@@ -24,23 +25,34 @@ _PROVIDERS: Final = ("openai", "azure")
 
 
 class Lanes:
-    """Makes lanes that make way for interactive ``load``, and hurry when work is late."""
+    """Makes lanes that make way for interactive ``load``, and hurry when work is late.
+
+    Each takes its part of the caps beside the other dispatchers of the ``fleet``.
+    """
 
     def __init__(
-        self, settings: Settings, load: InteractiveLoad, hurry: Hurry, clock: Clock
+        self,
+        settings: Settings,
+        load: InteractiveLoad,
+        hurry: Hurry,
+        fleet: Fleet,
+        clock: Clock,
     ) -> None:
         self._settings = settings
         self._load = load
         self._hurry = hurry
+        self._fleet = fleet
         self._clock = clock
 
     def of(self, policy: Policy) -> dict[str, TargetLane]:
         """A lane for each target that takes batch rows."""
-        return {
+        lanes = {
             name: self._lane(name, target)
             for name, target in policy.targets.items()
             if target.lanes.batch.max_in_flight > 0 and target.batch_api is None
         }
+        self._fleet.join(lanes)
+        return lanes
 
     def _lane(self, name: str, target: TargetPolicy) -> TargetLane:
         """A provider's limits are unknown at first: it gets few rows to tell them in answers."""
@@ -49,9 +61,10 @@ class Lanes:
         late = partial(self._hurry.any, [shard_of(model) for model in target.models])
         start = _FIRST_ROWS if target.kind in _PROVIDERS else math.inf
         budgets = self._budgets(target)
-        pacer: Pacer = FixedWindow(batch.max_in_flight)
+        share = self._fleet.at(name)
+        pacer: Pacer = FixedWindow(batch.max_in_flight, share)
         if target.shared:
-            pacer = SharedEngine(_caps(batch), waiting, self._clock, late)
+            pacer = SharedEngine(_caps(batch), waiting, self._clock, late, share)
         lane = TargetLane(name, pacer, self._gate(), budgets, self._clock, start=start)
         if batch.when == "late":
             lane.admits = late

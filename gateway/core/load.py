@@ -16,3 +16,40 @@ class TargetLoad:
     prefilling: int = 0
     ttft_s: float | None = None
     itl_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaneLoad:
+    """Offline rows of one dispatcher at one target.
+
+    ``running`` are in flight, ``prefilling`` of them without a first token; it ``wishes`` when a
+    row waits that could start if others made room.
+    """
+
+    running: int = 0
+    prefilling: int = 0
+    wishes: bool = False
+
+    @property
+    def active(self) -> bool:
+        """Whether it uses the target, or would."""
+        return self.running > 0 or self.wishes
+
+    @property
+    def pushing(self) -> bool:
+        """Whether it has prompts there, or would."""
+        return self.prefilling > 0 or self.wishes
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Whose turn it is at a target: the later ``number`` counts."""
+
+    number: int = 0
+    holder: str = ""
+
+    def after(self, other: "Turn") -> bool:
+        """Whether it counts before ``other``; of two with one number the lower name does."""
+        if self.number != other.number:
+            return self.number > other.number
+        return self.holder < other.holder

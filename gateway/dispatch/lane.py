@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from gateway.core.clock import Clock
-from gateway.core.load import TargetLoad
+from gateway.core.load import LaneLoad, TargetLoad
 from gateway.core.rates import RateLimits
 from gateway.core.targets import EngineLoad
 from gateway.dispatch.gate import Gate
@@ -18,6 +18,7 @@ _AHEAD_SECONDS = 2.0
 _MOST_CROWDS = 30
 _MOST_TAKEN_BACK = 3
 _LOOK_AGAIN = 0.25
+_WISH_SECONDS = 0.5
 
 
 class TargetLane:
@@ -58,6 +59,7 @@ class TargetLane:
         self._throttled: dict[object, float] = {}
         self._crowds = 0
         self._silent_since = 0.0
+        self._wished_at = -math.inf
 
     def wait(self, tokens: float, *, suspect: bool = False, elsewhere: bool = False) -> float:
         """Seconds until a row may start; 0: now; inf: when another row ends.
@@ -65,12 +67,16 @@ class TargetLane:
         ``elsewhere``: the row has another target that works.
         """
         running = len(self.running)
+        self._wished_at = -math.inf
         if running and (suspect is not self.suspects or running >= self._open):
             return math.inf
         if not self.admits():
             return _LOOK_AGAIN
         if not self._pacer.places(running, len(self.prefilling), self._prefill_tokens):
-            return _LOOK_AGAIN if running < self._pacer.window() else math.inf
+            if running >= self._pacer.window():
+                return math.inf
+            self._wished_at = self._clock.monotonic()
+            return _LOOK_AGAIN
         if not self.gate.places(elsewhere=elsewhere):
             return self.gate.wait()
         now = self._clock.monotonic()
@@ -120,6 +126,15 @@ class TargetLane:
             self.make_way()
         if (now.calls, now.prefilling) != (before.calls, before.prefilling):
             self.call()
+
+    def load(self) -> LaneLoad:
+        """What to tell other dispatchers: our rows here, and whether more would start."""
+        wishes = self._clock.monotonic() - self._wished_at < _WISH_SECONDS
+        return LaneLoad(len(self.running), len(self.prefilling), wishes)
+
+    def others_started(self) -> None:
+        """Another dispatcher sent a row."""
+        self._pacer.started()
 
     def make_way(self) -> None:
         """An interactive call came: rows without a token may have to wait behind it.

@@ -15,6 +15,7 @@ from gateway.core.clock import Clock
 from gateway.core.load import TargetLoad
 from gateway.core.targets import EngineLoad
 from gateway.pacing.room import EngineRoom
+from gateway.pacing.share import WHOLE, Share
 
 _AIM: Final = 0.95
 _SPARE: Final = 0.9
@@ -68,6 +69,8 @@ class SharedEngine:
     While ``late`` says that a deadline will be missed, offline work yields less: rows do not wait
     for others' first tokens, one more may be without its own, and the cap does not fall below its
     start.
+
+    All caps are those of the engine. Of them ``share`` is ours, when other dispatchers use it too.
     """
 
     def __init__(
@@ -76,11 +79,13 @@ class SharedEngine:
         waiting: Callable[[], Waiting | None],
         clock: Clock,
         late: Callable[[], bool] = lambda: False,
+        share: Share = WHOLE,
     ) -> None:
         self._caps = caps
         self._waiting = waiting
         self._late = late
         self._clock = clock
+        self._part = share
         self._rows = float(min(max(caps.start, caps.floor), caps.ceiling))
         self._flight = _FIRST_FLIGHT
         self._settled_at = clock.monotonic()
@@ -95,23 +100,24 @@ class SharedEngine:
 
     def window(self) -> int:
         """Rows that may be in flight now."""
-        return max(1, int(min(self._rows, self.room.rows)))
+        return self._part.window(self._cap())
 
     def places(self, running: int, prefilling: int, tokens: int = 0) -> int:
         """How many more rows may start; ``tokens`` is the size of the prompts of ``prefilling``."""
-        self._running = running
-        free = self.window() - running
+        self._running = running + self._part.beside()
+        free = self._part.rows(self._cap(), running)
         if free <= 0:
-            self._used_up = True
+            self._used_up |= running >= self.window()
             return 0
         waiting = self._waiting()
         if waiting is None or waiting.calls:
             if waiting is not None and waiting.prefilling and not self._pressed():
                 return 0
             allowed = self._caps.prefill_busy + self._late()
-            return max(0, min(free, allowed - prefilling))
-        more = int(tokens < self._caps.prefill_tokens)
-        return max(0, min(free, max(self._caps.prefill_idle - prefilling, more)))
+            return max(0, min(free, self._part.prompts(allowed, prefilling)))
+        more = int(tokens < self._part.tokens(self._caps.prefill_tokens))
+        idle = self._part.prompts(self._caps.prefill_idle, prefilling)
+        return max(0, min(free, max(idle, more)))
 
     def started(self) -> None:
         """A row starts."""
@@ -129,7 +135,7 @@ class SharedEngine:
 
     def first_token(self, waited: float, tokens: int, running: int) -> None:
         """A prompt of ``tokens`` waited so many seconds; ``running`` rows are in flight."""
-        self.room.first_token(waited, tokens, running)
+        self.room.first_token(waited, tokens, running + self._part.beside())
 
     def heard(self, load: TargetLoad) -> None:
         """What a gateway says of interactive calls here: its fresh means count."""
@@ -140,7 +146,7 @@ class SharedEngine:
 
     def told(self, load: EngineLoad, running: int) -> None:
         """What the engine says of itself, with ``running`` of our rows in flight."""
-        self.room.told(load.kv_use, load.waiting, running)
+        self.room.told(load.kv_use, load.waiting, running + self._part.beside())
 
     def ended(self, seconds: float) -> None:
         """A row was in flight for so long."""
@@ -160,6 +166,9 @@ class SharedEngine:
         elif self._used_up and self._gap < _SPARE * self._caps.itl_target:
             grown = self._rows * min(_GROWTH, self._share()) + 1
             self._set(grown if self._found else self._rows * 2, now)
+
+    def _cap(self) -> int:
+        return max(1, int(min(self._rows, self.room.rows)))
 
     def _share(self) -> float:
         """How many times the rows of now would bring the gaps to just under the target."""

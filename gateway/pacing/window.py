@@ -4,6 +4,7 @@ from typing import Protocol
 
 from gateway.core.load import TargetLoad
 from gateway.core.targets import EngineLoad
+from gateway.pacing.share import WHOLE, Share
 
 
 class Pacer(Protocol):
@@ -39,19 +40,23 @@ class Pacer(Protocol):
 
 
 class FixedWindow:
-    """Keeps ``size`` rows in flight: each row that ends lets the next one start at once."""
+    """Keeps ``size`` rows in flight: each row that ends lets the next one start at once.
 
-    def __init__(self, size: int) -> None:
+    With several dispatchers it is their window together, of which ``share`` is ours.
+    """
+
+    def __init__(self, size: int, share: Share = WHOLE) -> None:
         self._size = size
+        self._share = share
 
     def window(self) -> int:
         """Rows that may be in flight now."""
-        return self._size
+        return self._share.window(self._size)
 
     def places(self, running: int, prefilling: int, tokens: int = 0) -> int:
         """The free places of the window; the phase of a row makes no difference."""
         del prefilling, tokens
-        return max(0, self._size - running)
+        return max(0, self._share.rows(self._size, running))
 
     def started(self) -> None:
         """Changes nothing."""

@@ -18,9 +18,9 @@ class Words:
         self._redis = redis
         self._channel = channel
 
-    async def publish(self, word: Any) -> None:
-        """Say ``word``, which JSON can carry, to everyone who listens."""
-        await self._redis.publish(self._channel, orjson.dumps(word))
+    async def publish(self, word: Any) -> int:
+        """Say ``word``, which JSON can carry, to everyone who listens; how many those are."""
+        return int(await self._redis.publish(self._channel, orjson.dumps(word)))
 
     async def listen(self) -> AsyncGenerator[Any]:
         """Every word from now on; what is no JSON is passed over. Ends by raising."""

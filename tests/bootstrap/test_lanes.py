@@ -6,6 +6,7 @@ from typing import Any
 from gateway.bootstrap.lanes import Lanes
 from gateway.core.load import TargetLoad
 from gateway.core.settings import Settings
+from gateway.dispatch.fleet import Fleet
 from gateway.dispatch.hurry import Hurry
 from gateway.dispatch.load import InteractiveLoad
 from gateway.policy.model import Policy
@@ -29,7 +30,9 @@ class _Made:
             }
         )
         settings = Settings(data_dir=tmp_path)
-        self.lanes = Lanes(settings, self.load, self.hurry, self.clock).of(policy)
+        self.fleet = Fleet("me", self.clock)
+        self.fleet.begin()
+        self.lanes = Lanes(settings, self.load, self.hurry, self.fleet, self.clock).of(policy)
 
     def hear(self, **calls: tuple[int, int]) -> None:
         """A gateway says how many calls are where, and how many of them wait for a token."""

@@ -7,6 +7,7 @@ from gateway.bootstrap.lanes import Lanes
 from gateway.bootstrap.pools import target_pools
 from gateway.core.clock import SystemClock
 from gateway.core.settings import Settings
+from gateway.dispatch.fleet import Fleet
 from gateway.dispatch.hurry import Hurry
 from gateway.dispatch.lane import TargetLane
 from gateway.dispatch.load import InteractiveLoad
@@ -36,7 +37,8 @@ def test_lanes_and_pools_of_a_policy(tmp_path: Path) -> None:
     """A lane per target that takes batch rows; models of the same targets share one pool."""
     policy = Policy.model_validate({**_POLICY, "models": {"m": {"aliases": ["x"]}}})
     clock = SystemClock()
-    lanes = Lanes(Settings(data_dir=tmp_path), InteractiveLoad(clock), Hurry(), clock).of(policy)
+    load, fleet = InteractiveLoad(clock), Fleet("me", clock)
+    lanes = Lanes(Settings(data_dir=tmp_path), load, Hurry(), fleet, clock).of(policy)
     made: list[list[str]] = []
 
     def make(of: Sequence[TargetLane]) -> object:

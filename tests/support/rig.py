@@ -17,7 +17,7 @@ from gateway.dispatch.held import Holdings
 from gateway.dispatch.lane import TargetLane
 from gateway.dispatch.loop import Dispatcher, LeaseLimits
 from gateway.dispatch.pool import Pool
-from gateway.dispatch.process import run_until
+from gateway.dispatch.process import Runs, run_until
 from gateway.dispatch.rate import RateBudget
 from gateway.dispatch.reaper import Reaper
 from gateway.dispatch.renewer import Renewer
@@ -85,6 +85,8 @@ class Rig:
         window: int = 4,
         others: Mapping[str, Play] | None = None,
         pacer: Pacer | None = None,
+        *,
+        name: str = "w",
     ) -> None:
         clock = SystemClock()
         self.root = tmp_path
@@ -104,11 +106,11 @@ class Rig:
         self.pool = pool = Pool(
             list(self.lanes.values()), self.runner, self.settler, self.holdings, 0.02
         )
-        self.limits = LeaseLimits("w", 64, 10**6, 1000, 16)
+        self.limits = LeaseLimits(name, 64, 10**6, 1000, 16)
         self.dispatcher = Dispatcher(
             self.queue, self.source, self.holdings, self.settler, {SHARD: pool}, self.limits
         )
-        self.renewer = Renewer(self.queue, self.holdings, "w", 1000, self.dispatcher.abort)
+        self.renewer = Renewer(self.queue, self.holdings, name, 1000, self.dispatcher.abort)
         self.reaper = Reaper(self.queue, self.source, self.settler, self.retry, 0.1)
 
     async def add(
@@ -149,11 +151,12 @@ class Rig:
         assert await self.queue.enqueue(SHARD, spec)
 
     @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running(self, *others: Runs) -> AsyncIterator[None]:
         """Dispatch meanwhile; at the end, an orderly stop."""
         stop = asyncio.Event()
         keepers = (self.renewer, self.settler)
-        task = asyncio.create_task(run_until(stop, self.dispatcher, keepers, (self.reaper,)))
+        loops = (self.reaper, *others)
+        task = asyncio.create_task(run_until(stop, self.dispatcher, keepers, loops))
         try:
             yield
         finally:
