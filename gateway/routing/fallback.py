@@ -1,8 +1,8 @@
 """The targets of a call, one after the other, until one answers."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from gateway.core.clock import Clock
 from gateway.core.errors import (
@@ -21,7 +21,7 @@ T = TypeVar("T")
 Attempt = Callable[[Route, bool], Awaitable[T]]
 
 
-async def attempt_all(plan: CallPlan, attempt: Attempt[T], clock: Clock) -> T:
+def attempt_all(plan: CallPlan, attempt: Attempt[T], clock: Clock) -> Coroutine[Any, Any, T]:
     """The first success of ``attempt(route, last)`` over the plan; raises the last error.
 
     ``attempt`` must raise nothing once content was passed on, or everything would be sent twice.
@@ -30,109 +30,115 @@ async def attempt_all(plan: CallPlan, attempt: Attempt[T], clock: Clock) -> T:
     where a longer context is. Of targets that share the calls the next one is tried at once; each
     other, and the last of those, is tried again as its policy says.
     """
-    groups, failed = plan.groups, None
-    alone = plan.alone()
-    if alone is not None:
-        try:
-            return await _one(plan, alone, attempt, clock, (False, False))
-        except UpstreamError as error:
-            _, groups = _onward(plan, alone, error, ([], ()))
-            failed = error
-    elif not plan.ready(groups[0], None):
-        await plan.wait_until_available()
-    return await _search(plan, attempt, clock, groups, failed)
+    return _Search(plan, attempt, clock).first_success()
 
 
-async def _search(
-    plan: CallPlan,
-    attempt: Attempt[T],
-    clock: Clock,
-    groups: tuple[Group, ...],
-    failed: HeadwayError | None,
-) -> T:
-    """The first success over ``groups``."""
-    while groups:
-        ready, groups = plan.ready(groups[0], failed), groups[1:]
-        while ready:
-            later = any(plan.ready(group, failed) for group in groups)
+class _Search(Generic[T]):
+    """What is left to try of a plan, and the failure so far.
+
+    ``_ready`` are the other routes of the group whose turn it is, ``_groups`` those after it;
+    ``_later`` says that one of these could be tried now.
+    """
+
+    _later = False
+    _failed: HeadwayError | None = None
+
+    def __init__(self, plan: CallPlan, attempt: Attempt[T], clock: Clock) -> None:
+        self._plan = plan
+        self._attempt = attempt
+        self._clock = clock
+        self._groups: tuple[Group, ...] = plan.groups
+        self._ready: list[Route] = []
+
+    async def first_success(self) -> T:
+        """Try the routes in turn until one answers."""
+        plan = self._plan
+        route = plan.alone()
+        if route is not None:
+            self._groups = ()
+        elif not plan.ready(self._groups[0], None):
+            await plan.wait_until_available()
+        while route is not None or (route := await self._next()) is not None:
             try:
-                route = await plan.next(ready, spill=later)
-            except QueueFull as error:
-                failed = error
-                _or_raise(error, ready[0], later=later)
-                break
-            if route is None:
-                break
-            ready.remove(route)
-            if not plan.ready((route,), failed):  # closed while the call waited for its place
-                plan.give_up_place()
-                continue
-            try:
-                return await _one(plan, route, attempt, clock, (bool(ready), later))
+                return await self._with_retries(route)
             except (UpstreamError, QueueFull) as error:
-                failed = error
-                ready, groups = _onward(plan, route, error, (ready, groups))
-    raise failed or plan.unavailable()
+                self._go_on(route, error)
+            route = None
+        raise self._failed or plan.unavailable()
 
-
-async def _one(
-    plan: CallPlan, route: Route, attempt: Attempt[T], clock: Clock, more: tuple[bool, bool]
-) -> T:
-    """An attempt; tried again unless another target of the group is there to be tried at once."""
-    others, later = more
-    last = not (others or later)
-    once = partial(_with_keys, plan, route, attempt, clock, last)
-    state = route.state
-    state.budget.called()
-    try:
-        if others:
-            return await once()
-        deadline = plan.deadline(route)
-        return await with_retries(once, route.retry, deadline, clock, state=state, patient=last)
-    finally:
-        plan.give_up_place()
-
-
-async def _with_keys(
-    plan: CallPlan, route: Route, attempt: Attempt[T], clock: Clock, last: bool
-) -> T:
-    """An attempt, at once again with the next of our keys there when it was the key's fault."""
-    state = route.state
-    if state.breaker.is_open:
-        state.breaker.enter(clock.monotonic())
-    keys = len(state.credentials)
-    while True:
-        keys -= 1
-        try:
-            got = await attempt(route, last)
-        except UpstreamError as error:
-            if plan.refused(route, error) and keys:
+    async def _next(self) -> Route | None:
+        """The next route, with its place held; None when there is none."""
+        plan = self._plan
+        while self._ready or self._groups:
+            if not self._ready:
+                self._ready = plan.ready(self._groups[0], self._failed)
+                self._groups = self._groups[1:]
                 continue
-            state.failed(error, clock.monotonic())
-            raise
-        plan.began(route)
-        return got
+            self._later = any(plan.ready(group, self._failed) for group in self._groups)
+            try:
+                route = await plan.next(self._ready, spill=self._later)
+            except QueueFull as error:
+                self._failed = error
+                _raise_unless(self._later, error, self._ready[0])
+                route = None
+            if route is None:
+                self._ready = []
+                continue
+            self._ready.remove(route)
+            if plan.ready((route,), self._failed):
+                return route
+            plan.give_up_place()  # the target was left out while the call waited for its place
+        return None
+
+    async def _with_retries(self, route: Route) -> T:
+        """An attempt; tried again unless another target of the group can be tried at once."""
+        state = route.state
+        state.budget.called()
+        last = not (self._ready or self._later)
+        once = partial(self._with_keys, route, last)
+        try:
+            if self._ready:
+                return await once()
+            deadline = self._plan.deadline(route)
+            return await with_retries(
+                once, route.retry, deadline, self._clock, state=state, patient=last
+            )
+        finally:
+            self._plan.give_up_place()
+
+    async def _with_keys(self, route: Route, last: bool) -> T:
+        """An attempt, at once again with the next of our keys there when it was the key's fault."""
+        state = route.state
+        if state.breaker.is_open:
+            state.breaker.enter(self._clock.monotonic())
+        keys = len(state.credentials)
+        while True:
+            keys -= 1
+            try:
+                got = await self._attempt(route, last)
+            except UpstreamError as error:
+                if self._plan.refused(route, error) and keys:
+                    continue
+                state.failed(error, self._clock.monotonic())
+                raise
+            self._plan.began(route)
+            return got
+
+    def _go_on(self, route: Route, error: UpstreamError | QueueFull) -> None:
+        """Leave what may still be tried after ``route`` failed so. Raises when that is nothing."""
+        self._failed = error
+        if error.code == ContextLengthExceeded.code:
+            self._ready, self._groups = [], self._plan.longer(route)
+            return
+        _raise_unless(bool(self._ready or self._groups), error, route)
+        self._ready = self._plan.ready(self._ready, error)
 
 
-def _onward(
-    plan: CallPlan,
-    route: Route,
-    error: UpstreamError | QueueFull,
-    left: tuple[list[Route], tuple[Group, ...]],
-) -> tuple[list[Route], tuple[Group, ...]]:
-    """What is left to try after ``route`` failed so. Raises the error when that is the end."""
-    if error.code == ContextLengthExceeded.code:
-        return [], plan.longer(route)
-    ready, groups = left
-    _or_raise(error, route, later=bool(ready or groups))
-    return plan.ready(ready, error), groups
-
-
-def _or_raise(error: HeadwayError, route: Route, *, later: bool) -> None:
-    """Go on to what comes later, if there is any and the failure allows it."""
+def _raise_unless(more: bool, error: HeadwayError, route: Route) -> None:
+    """Raise ``error`` unless there is more to try and the failure allows it."""
     if isinstance(error, OutcomeUnknown):
-        later = later and route.retry.resend_unknown
+        more = more and route.retry.resend_unknown
     elif isinstance(error, QueueFull):
-        later = later and route.spill != "never"
-    if not later or isinstance(error, UpstreamRejected):
+        more = more and route.spill != "never"
+    if not more or isinstance(error, UpstreamRejected):
         raise error
