@@ -37,6 +37,7 @@ def worker_options(
         itl_target=worker.itl_target,
         prefill_chunk=worker.prefill_chunk,
         threads=worker.threads,
+        device=settings.device,
         request_log=settings.worker_log,
         faults=Faults.parse(settings.fault_injection),
         log_level=settings.log_level,

@@ -81,9 +81,16 @@ def worker(
     policy: PolicyFile = None,
     host: Host = None,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Listening port.")] = 8001,
+    device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.")] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="GGUF file, or shape:NAME for random weights.")
+    ] = None,
     log_level: LogLevel = None,
 ) -> None:
     """Serve the bundled model over an OpenAI-compatible API, without queue or gateway."""
     from gateway.bootstrap.worker import run_local_worker
 
-    run_local_worker(load_settings(policy=policy, host=host, log_level=log_level), target, port)
+    settings = load_settings(
+        policy=policy, host=host, device=device, model_path=model, log_level=log_level
+    )
+    run_local_worker(settings, target, port)

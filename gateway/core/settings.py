@@ -143,7 +143,13 @@ class Settings(BaseSettings):
         default=False, description="webhooks may go to private and loopback addresses"
     )
     model_path: Path | None = Field(
-        default=None, description="GGUF file of the bundled worker; unset: the packaged model"
+        default=None,
+        description="GGUF file of the bundled worker, or `shape:NAME`; unset: the packaged model",
+    )
+    device: str = Field(
+        default="auto",
+        pattern="^(auto|cpu|cuda)$",
+        description="where the bundled worker computes; auto: on a GPU that torch sees, else cpu",
     )
     otlp_endpoint: str | None = Field(
         default=None,

@@ -5,6 +5,7 @@ from collections.abc import Sequence as Many
 
 import torch
 
+from gateway.worker.injected import fail_on_purpose
 from gateway.worker.kv_cache import KVCache
 from gateway.worker.models.llama import Forward, Llama, PromptPart, SlotRange
 from gateway.worker.options import Faults
@@ -41,7 +42,7 @@ class ModelRunner:
         Running the same plan again is harmless. ``between`` is called after each layer and may run
         a plan of other sequences. Raises MemoryError when it does not fit.
         """
-        self._fail_on_purpose(plan)
+        fail_on_purpose(plan, self._faults)
         with torch.inference_mode():
             step, rows = self._forward(plan)
             logits = self._model.forward(step, self._cache, between)
@@ -105,11 +106,3 @@ class ModelRunner:
 
     def _width(self, row: Sequence) -> int:
         return min(-(-row.length // _WIDTH_STEP) * _WIDTH_STEP, self._cache.context)
-
-    def _fail_on_purpose(self, plan: StepPlan) -> None:
-        rows, faults = plan.members, self._faults
-        for row in rows:
-            row.poisoned = row.poisoned or row.arrival == faults.nan_row > 0
-        too_many = 0 < faults.oom_rows < len(rows)
-        if too_many or 0 < faults.oom_tokens < sum(row.length for row in rows):
-            raise MemoryError("injected")

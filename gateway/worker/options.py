@@ -49,9 +49,11 @@ class Faults:
 class WorkerOptions:
     """Options of a worker.
 
-    ``model`` is a GGUF file, ``tiny`` (a random float32 byte model for tests) or None for the
-    packaged model. ``rows`` sequences are held at once, ``reserved_rows`` of them kept free of
-    offline work; ``context`` is the longest sequence in tokens; ``itl_target`` seconds is the step
+    ``model`` is a GGUF file, ``tiny`` (a random float32 byte model for tests), ``shape:NAME`` (a
+    known model's sizes with random weights) or None for the packaged model. ``device`` is ``cpu``,
+    ``cuda`` or ``auto``: the GPU where there is one. ``rows`` sequences are held at once,
+    ``reserved_rows`` of them kept free of offline work; ``context`` is the longest sequence in
+    tokens; ``itl_target`` seconds is the step
     time aimed at while an interactive sequence decodes; ``prefill_chunk`` prompt tokens of offline
     work go into one step. ``request_log`` gets one JSON line per finished request, without text.
     """
@@ -66,6 +68,7 @@ class WorkerOptions:
     itl_target: float = 0.05
     prefill_chunk: int = 256
     threads: int | None = None
+    device: str = "auto"
     request_log: Path | None = None
     faults: Faults = field(default_factory=Faults)
     log_level: str = "info"

@@ -15,22 +15,26 @@ import uvicorn
 import uvloop
 
 from gateway.core.clock import SystemClock
-from gateway.core.errors import StartError
+from gateway.core.errors import ConfigError, StartError
 from gateway.core.quick_server import QuickServer, bound
-from gateway.worker.engine import Engine
+from gateway.worker.device.runner import PagedRunner
+from gateway.worker.engine import Engine, Runner
 from gateway.worker.gguf import GGUFFile, packaged_model
 from gateway.worker.model_runner import ModelRunner
 from gateway.worker.models.llama import Llama
-from gateway.worker.models.loading import llama_from_gguf, tiny_llama
+from gateway.worker.models.loading import llama_from_gguf, on_device, tiny_llama
+from gateway.worker.models.shapes import PREFIX, random_llama, shape_named
 from gateway.worker.options import WorkerOptions
 from gateway.worker.scheduler import Scheduler
 from gateway.worker.sequence import Event
 from gateway.worker.server import WorkerApp
-from gateway.worker.tokenizer import BPEVocabulary, ByteVocabulary, Vocabulary
+from gateway.worker.tokenizer import BPEVocabulary, ByteVocabulary, Vocabulary, WordVocabulary
+from gateway.worker.weights import bfloat16_is_fast
 
 log = logging.getLogger(__name__)
 
 _TINY = "tiny"
+_GPU = "cuda"
 
 
 def run_worker(options: WorkerOptions) -> None:
@@ -50,11 +54,30 @@ def run_worker(options: WorkerOptions) -> None:
 
 
 def load_model(options: WorkerOptions) -> tuple[Llama, Vocabulary]:
-    """The model and its tokenizer."""
+    """The model, on its device, and its tokenizer. Raises ConfigError."""
+    device = device_of(options.device)
+    if options.model is not None and options.model.startswith(PREFIX):
+        shape, inner = shape_named(options.model.removeprefix(PREFIX), options.context)
+        fast = device == _GPU or bfloat16_is_fast()
+        dtype = torch.bfloat16 if fast else torch.float32
+        return random_llama(shape, inner, device, dtype), WordVocabulary(shape.vocab)
     if options.model == _TINY:
-        return tiny_llama(options.context), ByteVocabulary()
+        return on_device(tiny_llama(options.context), device), ByteVocabulary()
     file = GGUFFile(Path(options.model) if options.model else packaged_model())
-    return llama_from_gguf(file), BPEVocabulary(file.meta)
+    vocabulary = BPEVocabulary(file.meta)
+    if device == _GPU:
+        return on_device(llama_from_gguf(file, dtype=torch.bfloat16), device), vocabulary
+    return llama_from_gguf(file), vocabulary
+
+
+def device_of(name: str) -> str:
+    """``cpu`` or ``cuda``. Raises ConfigError when a GPU is asked for and none is seen."""
+    seen = torch.cuda.is_available()
+    if name == _GPU and not seen:
+        raise ConfigError("device: torch sees no GPU here; use auto or cpu")
+    if name == "auto":
+        return _GPU if seen else "cpu"
+    return name
 
 
 def build_engine(
@@ -64,13 +87,20 @@ def build_engine(
     deliver: Callable[[list[Event]], None],
     on_death: Callable[[], object],
 ) -> Engine:
-    """An engine, not started."""
-    runner = ModelRunner(model, options.rows, options.context, options.faults)
+    """An engine, not started; on a GPU with the runner made for it."""
+    room = None
+    runner: Runner
+    if model.embedding.device.type == _GPU:
+        runner = PagedRunner(model, options.rows, options.context, options.faults)
+        room = runner.room
+    else:
+        runner = ModelRunner(model, options.rows, options.context, options.faults)
     scheduler = Scheduler(
         options.rows,
         options.reserved_rows,
         itl_target=options.itl_target,
         prefill_chunk=options.prefill_chunk,
+        room=room,
     )
     return Engine(
         runner, scheduler, vocabulary, deliver, itl_target=options.itl_target, on_death=on_death

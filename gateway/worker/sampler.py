@@ -62,8 +62,8 @@ class Sampler:
 
         A token outside a row's nucleus is drawn again: cheaper than to sort for each token.
         """
-        temperatures = torch.tensor([row.sampling.temperature for row in rows])
-        scaled = logits.div_(temperatures[:, None])
+        temperatures = [row.sampling.temperature for row in rows]
+        scaled = logits.div_(_beside(logits, temperatures)[:, None])
         weights = scaled.sub_(scaled.amax(-1, keepdim=True)).exp_()
         for at, row in enumerate(rows):
             if row.sampling.filtered:
@@ -72,7 +72,7 @@ class Sampler:
         for attempt in range(_ATTEMPTS):
             part = weights if len(pending) == len(rows) else weights[pending]
             chances = [self._chance(rows[at], attempt) for at in pending]
-            tokens = _inverted(part, torch.tensor(chances))
+            tokens = _inverted(part, _beside(part, chances))
             inside = _inside(part, tokens, [rows[at].sampling.top_p for at in pending])
             for at, token in zip(pending, tokens, strict=True):
                 found[at] = token
@@ -97,7 +97,7 @@ def _argmax(logits: torch.Tensor) -> tuple[torch.Tensor, list[int]]:
     blocks = logits.view(rows, -1, width)
     highest = blocks.amax(-1)
     best, block = highest.max(-1)
-    within = blocks[torch.arange(rows), block].argmax(-1)
+    within = blocks[torch.arange(rows, device=logits.device), block].argmax(-1)
     return best, (block * width + within).tolist()
 
 
@@ -110,7 +110,7 @@ def _inverted(weights: torch.Tensor, chances: torch.Tensor) -> list[int]:
     goal = chances.double()[:, None] * running[:, -1:]
     block = torch.searchsorted(running, goal, right=True).clamp_(max=running.shape[1] - 1)
     before = torch.where(block > 0, running.gather(1, (block - 1).clamp_(min=0)), 0.0)
-    inner = blocks[torch.arange(rows), block[:, 0]].double()
+    inner = blocks[torch.arange(rows, device=weights.device), block[:, 0]].double()
     passed = inner.cumsum(-1) > goal - before
     # Rounding may leave the goal just past the block: its likeliest token is taken then.
     within = torch.where(passed.any(-1), passed.int().argmax(-1), inner.argmax(-1))
@@ -140,12 +140,15 @@ def _inside(weights: torch.Tensor, tokens: Rows[int], shares: Rows[float]) -> li
     """Whether each row's token is among the likeliest that together have the row's share."""
     if all(share == 1 or share < _SMALL_NUCLEUS for share in shares):
         return [True] * len(tokens)
-    own = weights.gather(1, torch.tensor(tokens)[:, None])
+    own = weights.gather(1, torch.tensor(tokens, device=weights.device)[:, None])
     above = torch.where(weights > own, weights, 0.0).sum(-1)
-    inside = above < torch.tensor(shares) * weights.sum(-1)
-    small = torch.tensor([share < _SMALL_NUCLEUS for share in shares])
-    found: list[bool] = (inside | small).tolist()
-    return found
+    inside: list[bool] = (above < _beside(weights, shares) * weights.sum(-1)).tolist()
+    return [good or share < _SMALL_NUCLEUS for good, share in zip(inside, shares, strict=True)]
+
+
+def _beside(tensor: torch.Tensor, values: Rows[float]) -> torch.Tensor:
+    """Numbers on the device of ``tensor``."""
+    return torch.tensor(values, dtype=torch.float32, device=tensor.device)
 
 
 def _mixed(*parts: int) -> float:
@@ -173,11 +176,11 @@ def _penalise(logits: torch.Tensor, row: Sequence) -> None:
     rules = row.sampling
     if row.output:
         seen = Counter(row.output)
-        at = torch.tensor(list(seen))
-        counts = torch.tensor(list(seen.values()), dtype=logits.dtype)
+        at = torch.tensor(list(seen), device=logits.device)
+        counts = _beside(logits, list(seen.values()))
         logits[at] -= rules.presence_penalty + rules.frequency_penalty * counts
     if rules.repetition_penalty != 1:
-        at = torch.tensor(sorted({*row.prompt, *row.output}))
+        at = torch.tensor(sorted({*row.prompt, *row.output}), device=logits.device)
         values = logits[at]
         shrunk = torch.where(
             values > 0, values / rules.repetition_penalty, values * rules.repetition_penalty

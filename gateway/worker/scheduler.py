@@ -9,10 +9,12 @@ need more slots than there are, the newest batch row gives its own up and is com
 Sequences without a priority are all equal: first come, first served.
 """
 
+import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
+from gateway.worker.pages import pages_for
 from gateway.worker.sequence import Sequence, State
 from gateway.worker.step_time import StepTime, Work
 
@@ -50,7 +52,8 @@ class Scheduler:
     """Owner of slots and queues.
 
     Sequences that are said to be offline may not use the first ``reserved`` slots, all others may
-    use any.
+    use any. ``room`` are the pages of the cache: a sequence gets its slot when all its tokens will
+    fit. None: slots come with their memory.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Scheduler:
         itl_target: float,
         prefill_chunk: int,
         times: StepTime | None = None,
+        room: int | None = None,
     ) -> None:
         self._itl_target = itl_target
         self._chunk = prefill_chunk
@@ -69,6 +73,7 @@ class Scheduler:
         self._open = list(range(reserved, rows))
         self._waiting: list[Sequence] = []
         self._active: list[Sequence] = []
+        self._room: float = math.inf if room is None else room
         self._turn = 0
         self._arrivals = 0
         self.times = times or StepTime()
@@ -136,7 +141,10 @@ class Scheduler:
         """Give free slots to waiting sequences."""
         for sequence in list(sequences):
             free = self._slots_for(sequence)
+            if free and _pages(sequence) > self._room:
+                return  # smaller ones behind it would keep it waiting for ever
             if free:
+                self._room -= _pages(sequence)
                 self._waiting.remove(sequence)
                 self._active.append(sequence)
                 sequence.slot, sequence.state = heappop(free), State.PREFILL
@@ -149,16 +157,20 @@ class Scheduler:
 
     def _give_up_slot(self, sequence: Sequence) -> None:
         self._active.remove(sequence)
+        self._room += _pages(sequence)
         heappush(self._kept if sequence.slot < self._reserved else self._open, sequence.slot)
 
     def _make_room(self) -> None:
         """Take slots from the newest offline sequences for interactive ones that have none."""
-        wanted = sum(s.interactive for s in self._waiting)
-        wanted -= len(self._kept) + len(self._open)
-        if wanted <= 0:
+        urgent = [s for s in self._waiting if s.interactive]
+        wanted = len(urgent) - len(self._kept) - len(self._open)
+        short = sum(map(_pages, urgent)) - self._room
+        if not urgent or (wanted <= 0 and short <= 0):
             return
-        offline = sorted((s for s in self._active if s.offline), key=_rank)
-        for sequence in offline[::-1][:wanted]:
+        for sequence in sorted((s for s in self._active if s.offline), key=_rank, reverse=True):
+            if wanted <= 0 and short <= 0:
+                return
+            wanted, short = wanted - 1, short - _pages(sequence)
             self._give_up_slot(sequence)
             sequence.slot, sequence.computed, sequence.state = -1, 0, State.WAITING
             self._wait(sequence)
@@ -197,6 +209,10 @@ class Scheduler:
 def _rank(sequence: Sequence) -> tuple[int, int]:
     priority = _UNSAID if sequence.priority is None else sequence.priority
     return priority, sequence.arrival
+
+
+def _pages(sequence: Sequence) -> int:
+    return pages_for(len(sequence.prompt) + sequence.max_tokens)
 
 
 def _take(reading: Iterable[Sequence], tokens: int) -> list[tuple[Sequence, int]]:

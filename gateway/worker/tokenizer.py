@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+import numpy as np
 from jinja2.exceptions import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
@@ -113,6 +114,33 @@ class ByteVocabulary:
     def pieces(self, token: int) -> bytes:
         """The byte itself."""
         return bytes([token]) if token < self.END else b""
+
+    def chat(self, messages: Sequence[Mapping[str, Any]]) -> str:
+        """Prompt text of a chat."""
+        return self._template.render(messages)
+
+
+class WordVocabulary:
+    """Four bytes are a token, and a token is a word of three letters: for random weights.
+
+    There is no end of text: an answer is as long as ``max_tokens``.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.stops: frozenset[int] = frozenset()
+        self.size = size
+        self._template = _Template(_TINY_TEMPLATE, {})
+
+    def encode(self, text: str) -> list[int]:
+        """The bytes of a text, four at a time."""
+        data = text.encode("utf-8", "surrogatepass")
+        numbers = np.frombuffer(data + bytes(-len(data) % 4), "<u4") % self.size
+        found: list[int] = numbers.tolist()
+        return found
+
+    def pieces(self, token: int) -> bytes:
+        """A word."""
+        return bytes((32, 97 + token % 26, 97 + token // 26 % 26, 97 + token // 676 % 26))
 
     def chat(self, messages: Sequence[Mapping[str, Any]]) -> str:
         """Prompt text of a chat."""

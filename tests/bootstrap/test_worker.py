@@ -29,11 +29,12 @@ def test_the_default_policy_has_its_one_worker() -> None:
 def test_policy_and_settings_are_handed_on() -> None:
     """Rows and names from the target, model, faults and address from the settings."""
     settings = load_settings(
-        model_path=Path("tiny"), fault_injection="nan_prompt=X", host="127.0.0.2"
+        model_path=Path("tiny"), fault_injection="nan_prompt=X", host="127.0.0.2", device="cpu"
     )
     options = worker_options(settings, policy(a=LOCAL, b=REMOTE), "a", 9001)
     assert (options.rows, options.reserved_rows, options.served_model) == (9, 2, "own")
     assert (options.model, options.host, options.faults.nan_prompt) == ("tiny", "127.0.0.2", "X")
+    assert options.device == "cpu"
 
 
 @pytest.mark.parametrize(

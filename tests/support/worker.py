@@ -24,6 +24,7 @@ def options(**changes: Any) -> WorkerOptions:
         "rows": 20,
         "reserved_rows": 4,
         "context": 512,
+        "device": "cpu",
     }
     return WorkerOptions(**{**values, **changes})
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+import torch
 
-from gateway.core.errors import PortInUse
-from gateway.worker.run import run_worker
+from gateway.core.errors import ConfigError, PortInUse
+from gateway.worker.run import device_of, load_model, run_worker
 from tests.support.ports import free_port
 from tests.support.worker import MODEL, options, prompt_body
 
@@ -55,6 +56,21 @@ def test_a_taken_port_is_said_in_a_sentence() -> None:
         taken.listen()
         with pytest.raises(PortInUse, match="cannot listen"):
             run_worker(options(port=taken.getsockname()[1]))
+
+
+def test_a_shape_is_served_with_random_weights() -> None:
+    """By its name alone, with a tokenizer for it."""
+    model, vocabulary = load_model(options(model="shape:tiny"))
+    assert model.shape.vocab == vocabulary.size
+    assert model.shape.context == options().context
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_without_a_gpu_the_processor_is_used() -> None:
+    """Unless a GPU was asked for: that is refused."""
+    assert device_of("auto") == "cpu"
+    with pytest.raises(ConfigError, match="no GPU"):
+        device_of("cuda")
 
 
 def _wait(client: httpx.Client) -> None:

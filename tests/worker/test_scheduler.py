@@ -190,3 +190,34 @@ def test_an_urgent_step_holds_interactive_sequences_alone() -> None:
 def _start(scheduler: Scheduler, sequence: Sequence) -> None:
     scheduler.add(sequence)
     _run(scheduler.plan())
+
+
+def _paged(room: int, rows: int = 6) -> Scheduler:
+    return Scheduler(rows, 1, itl_target=0.05, prefill_chunk=100, room=room)
+
+
+def test_a_sequence_waits_until_all_its_tokens_fit() -> None:
+    """Prompt and answer in pages of 64; a smaller one does not pass it."""
+    scheduler = _paged(5)
+    first, large, small = _sequence(78), _sequence(206), _sequence(1)
+    for sequence in (first, large, small):
+        scheduler.add(sequence)
+    scheduler.plan()
+    assert (first.state, large.state, small.state) == (State.PREFILL, State.WAITING, State.WAITING)
+    scheduler.remove(first)
+    scheduler.plan()
+    assert (large.state, small.state) == (State.PREFILL, State.PREFILL)
+
+
+def test_offline_sequences_give_their_room_to_an_interactive_one() -> None:
+    """The newest first, and no more of them than it takes."""
+    scheduler = _paged(6)
+    rows = [_sequence(78, 100) for _ in range(3)]
+    for sequence in rows:
+        scheduler.add(sequence)
+    scheduler.plan()
+    urgent = _sequence(78, 0)
+    scheduler.add(urgent)
+    scheduler.plan()
+    assert urgent.state is State.PREFILL
+    assert [row.state is State.WAITING for row in rows] == [False, False, True]

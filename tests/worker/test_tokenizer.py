@@ -4,7 +4,13 @@ import pytest
 
 from gateway.core.errors import InvalidRequest
 from gateway.worker.gguf import GGUFFile, packaged_model
-from gateway.worker.tokenizer import BPEVocabulary, ByteVocabulary, Vocabulary, _Template
+from gateway.worker.tokenizer import (
+    BPEVocabulary,
+    ByteVocabulary,
+    Vocabulary,
+    WordVocabulary,
+    _Template,
+)
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +52,14 @@ def test_a_template_that_refuses_is_the_callers_fault() -> None:
     assert vocabulary.chat([{"role": "user", "content": "a"}]) == "<user>a\n<assistant>"
     with pytest.raises(InvalidRequest):
         _Template("{{ raise_exception('no') }}", {}).render([])
+
+
+def test_four_bytes_are_a_token_of_random_weights() -> None:
+    """Every token has a text, so that a stream shows each."""
+    vocabulary = WordVocabulary(49_152)
+    tokens = vocabulary.encode("sun oak map!!")
+    assert len(tokens) == 4
+    assert all(0 <= token < vocabulary.size for token in tokens)
+    assert all(len(vocabulary.pieces(token).decode()) == 4 for token in range(0, 49_152, 777))
+    assert vocabulary.encode(vocabulary.chat([{"role": "user", "content": "x" * 400}]))[50] > 0
+    assert not vocabulary.stops

@@ -14,7 +14,8 @@ from gateway.bench.coserve.live_host import Filler
 from gateway.core.errors import BenchmarkFailed
 
 _COUNTER = re.compile(
-    r"^(?:vllm|sglang):(prompt|generation)_tokens_total\S* ([0-9.e+]+)$", re.MULTILINE
+    r"^(?:vllm:|sglang:|headway_worker_)(prompt|generation|output)_tokens_total\S* ([0-9.e+]+)$",
+    re.MULTILINE,
 )
 _ENDED = {"completed", "failed", "expired", "cancelled"}
 _CANCEL_SECONDS = 30.0
@@ -99,7 +100,7 @@ async def tokens_of(session: aiohttp.ClientSession, urls: Iterable[str]) -> tupl
 
     Raises BenchmarkFailed for an engine that does not say.
     """
-    totals = {"prompt": 0.0, "generation": 0.0}
+    totals = {"prompt": 0.0, "generation": 0.0, "output": 0.0}
     for url in urls:
         async with session.get(f"{url.removesuffix('/v1')}/metrics") as answer:
             found = _COUNTER.findall(await answer.text())
@@ -107,4 +108,4 @@ async def tokens_of(session: aiohttp.ClientSession, urls: Iterable[str]) -> tupl
             raise BenchmarkFailed(f"{url} has no metrics that count tokens")
         for name, value in found:
             totals[name] += float(value)
-    return totals["prompt"], totals["generation"]
+    return totals["prompt"], totals["generation"] + totals["output"]

@@ -89,10 +89,10 @@ class Llama:
     ) -> None:
         self.shape = shape
         self.dtype = embedding.dtype
-        self._embedding = embedding
-        self._layers = layers
-        self._norm = norm
-        self._head = head
+        self.embedding = embedding
+        self.layers = layers
+        self.norm = norm
+        self.head = head
         half = torch.arange(0, shape.head_dim, 2, dtype=torch.float32) / shape.head_dim
         angles = torch.arange(shape.context).float()[:, None] * (1 / shape.rope_base**half)
         self._cos = angles.cos().repeat(1, 2).to(self.dtype)[:, None]
@@ -106,10 +106,10 @@ class Llama:
         ``between`` is called after each layer: other slots may be worked on there.
         """
         shape = self.shape
-        x = F.embedding(step.tokens, self._embedding)
+        x = F.embedding(step.tokens, self.embedding)
         cos, sin = self._cos[step.positions], self._sin[step.positions]
         places = cache.places(step.slots, step.positions)
-        for number, layer in enumerate(self._layers):
+        for number, layer in enumerate(self.layers):
             h = _normed(x, layer.attention_norm, shape.epsilon)
             qkv = layer.qkv(h).view(-1, shape.heads + 2 * shape.kv_heads, shape.head_dim)
             _rotate(qkv[:, : shape.heads + shape.kv_heads], cos, sin)
@@ -119,7 +119,7 @@ class Llama:
             x = layer.down(F.silu(gate).mul_(up), x)
             if between is not None:
                 between()
-        return self._head(_normed(x[step.wanted], self._norm, shape.epsilon))
+        return self.head(_normed(x[step.wanted], self.norm, shape.epsilon))
 
     def _attend(
         self, step: Forward, query: torch.Tensor, cache: KVCache, layer: int

@@ -12,6 +12,7 @@ import torch
 from gateway.core.errors import ConfigError
 from gateway.worker.gguf import GGUFFile
 from gateway.worker.models.llama import Layer, Llama, LlamaShape
+from gateway.worker.models.shapes import random_llama
 from gateway.worker.weights import (
     Matrix,
     Rows,
@@ -62,26 +63,27 @@ def _changed(layer: Layer, change: Callable[[Matrix], Matrix]) -> Layer:
 def tiny_llama(context: int) -> Llama:
     """A random float32 model over bytes: 2 layers, the same weights each time."""
     shape = LlamaShape(2, 32, 4, 2, 8, 260, context, 10_000.0, 1e-5)
-    random = torch.Generator().manual_seed(5)
+    return random_llama(shape, 64, "cpu", torch.float32)
 
-    def matrix(outputs: int, inputs: int) -> Matrix:
-        return Matrix(torch.randn(outputs, inputs, generator=random) * (2 / inputs**0.5))
 
-    ones = torch.ones(shape.hidden)
-    wide = (shape.heads + 2 * shape.kv_heads) * shape.head_dim
+def on_device(model: Llama, device: str) -> Llama:
+    """The same model there. Its matrices must be plain ones."""
+
+    def moved(matrix: Matrix) -> Matrix:
+        return Matrix(matrix.weight.to(device))
+
     layers = [
-        Layer(
-            matrix(wide, shape.hidden),
-            matrix(shape.hidden, shape.heads * shape.head_dim),
-            matrix(128, shape.hidden),
-            matrix(shape.hidden, 64),
-            ones,
-            ones,
+        replace(
+            _changed(layer, moved),
+            attention_norm=layer.attention_norm.to(device),
+            mlp_norm=layer.mlp_norm.to(device),
         )
-        for _ in range(shape.layers)
+        for layer in model.layers
     ]
-    embedding = torch.randn(shape.vocab, shape.hidden, generator=random)
-    return Llama(shape, embedding, layers, ones, matrix(shape.vocab, shape.hidden))
+    embedding, norm = model.embedding.to(device), model.norm.to(device)
+    tied = model.head.weight is model.embedding
+    head = Matrix(embedding) if tied else moved(model.head)
+    return Llama(model.shape, embedding, layers, norm, head)
 
 
 def _shape(meta: dict[str, Any]) -> LlamaShape:

@@ -1,0 +1,1 @@
+"""The worker's model on a device: paged cache, recorded passes, kernels of its own."""
