@@ -7,7 +7,7 @@ goes first, three leases of four. The forecast does the same in the mind, with w
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
 from gateway.core.clock import Clock
@@ -27,7 +27,8 @@ _RESCUED_SHARE = 0.75
 class Forecaster:
     """Forecasts for all shards, renewed every 2 seconds. Several processes come to the same.
 
-    ``late`` hears of each shard whether anything in it will be late.
+    ``late`` hears of each shard whether anything in it will be late; ``capped`` says of one whether
+    a target that is there for late work has used up its cost cap.
     """
 
     def __init__(
@@ -35,10 +36,12 @@ class Forecaster:
         queue: QueueClient,
         clock: Clock,
         late: Callable[[str, bool], None] | None = None,
+        capped: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._queue = queue
         self._clock = clock
         self._late = late
+        self._capped = capped
         self._paces: dict[str, Pace] = {}
         self._warned: dict[str, set[str]] = {}
 
@@ -55,6 +58,8 @@ class Forecaster:
             outlook = await self._queue.outlook(shard, hours)
             pace.note(self._clock.monotonic(), outlook)
             made = forecasts(outlook.segments, pace, int(1000 * now))
+            if self._capped(shard):
+                made = {name: replace(forecast, capped=True) for name, forecast in made.items()}
             await self._queue.put_forecasts(shard, made)
             self._warn(shard, [s for s in outlook.segments if s.segment], made)
 
@@ -169,12 +174,14 @@ def is_late(forecast: Forecast, deadline_ms: int) -> bool:
 
 def warning(forecast: Forecast, deadline_ms: int) -> str | None:
     """The same in words."""
+    why = " The cost cap for late work is used up." if forecast.capped else ""
     if forecast.stalled:
-        return "No row was done in the last minute; at this pace the deadline cannot be met."
+        return f"No row was done in the last minute; at this pace the deadline cannot be met.{why}"
     if not is_late(forecast, deadline_ms) or forecast.eta_ms is None:
         return None
     late = (forecast.eta_ms - deadline_ms) / 1000
-    return f"At {forecast.rate:.3g} rows per second the deadline will be missed by {late:.0f} s."
+    pace = f"At {forecast.rate:.3g} rows per second"
+    return f"{pace} the deadline will be missed by {late:.0f} s.{why}"
 
 
 def _fair(segments: Sequence[OpenSegment], rate: float) -> dict[str, float]:

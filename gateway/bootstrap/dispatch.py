@@ -21,6 +21,7 @@ from gateway.batches.rows import RowSource
 from gateway.bootstrap.announce import announced
 from gateway.bootstrap.data_dir import ready_data_dir, room_in
 from gateway.bootstrap.lanes import Lanes
+from gateway.bootstrap.late_work import capped_shards, purse_keeper
 from gateway.bootstrap.local import parse_addresses, with_addresses
 from gateway.bootstrap.observers import Observers
 from gateway.bootstrap.pools import target_carriers, target_pools
@@ -185,7 +186,10 @@ def _lanes(
     monitor.told.append(partial(_tell, lanes))
     listener = LoadListener(LoadChannel(redis), load)
     talk = FleetTalk(FleetChannel(redis), fleet)
-    return lanes, (monitor, listener, talk, Forecaster(QueueClient(redis), clock, hurry.note))
+    capped = capped_shards(policy, lanes)
+    forecaster = Forecaster(QueueClient(redis), clock, hurry.note, capped)
+    keeper = purse_keeper(lanes, redis, fleet.me, clock)
+    return lanes, (monitor, listener, talk, keeper, forecaster)
 
 
 def _tell(lanes: Mapping[str, TargetLane], target: str, load: EngineLoad) -> None:

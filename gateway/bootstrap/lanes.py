@@ -11,6 +11,7 @@ from gateway.dispatch.gate import Gate
 from gateway.dispatch.hurry import Hurry
 from gateway.dispatch.lane import TargetLane
 from gateway.dispatch.load import InteractiveLoad
+from gateway.dispatch.purse import CostCap, Purse
 from gateway.dispatch.rate import RateBudget
 from gateway.pacing.shared import Caps, SharedEngine
 from gateway.pacing.window import FixedWindow, Pacer
@@ -68,6 +69,7 @@ class Lanes:
         lane = TargetLane(name, pacer, self._gate(), budgets, self._clock, start=start)
         if batch.when == "late":
             lane.admits = late
+            lane.purse = _purse(target)
         elif batch.when == "idle":
             lane.admits = lambda: waiting() == (0, 0)
         self._load.listen(name, lane.hear)
@@ -84,6 +86,13 @@ class Lanes:
             RateBudget(minute, limits.requests_per_minute, limits.tokens_per_minute)
             for _ in range(max(1, len(target.api_keys)))
         ]
+
+
+def _purse(target: TargetPolicy) -> Purse | None:
+    cap = target.lanes.batch.late
+    if cap is None or target.price is None:
+        return None
+    return Purse(CostCap(target.price.to_price(), cap.max_cost, int(cap.window)))
 
 
 def _caps(batch: BatchLane) -> Caps:

@@ -2,15 +2,20 @@
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from gateway.core.clock import Clock
 from gateway.core.load import LaneLoad, TargetLoad
 from gateway.core.rates import RateLimits
 from gateway.core.targets import EngineLoad
+from gateway.core.usage import Usage
 from gateway.dispatch.gate import Gate
 from gateway.dispatch.held import HeldRow
 from gateway.dispatch.rate import RateBudget
 from gateway.pacing.window import Pacer
+
+if TYPE_CHECKING:
+    from gateway.dispatch.purse import Purse
 
 _CROWD_SECONDS = 10.0
 _CUT = 0.8
@@ -26,8 +31,9 @@ class TargetLane:
 
     ``budgets`` has one entry per credential of the target, in the policy's order. ``start`` rows
     run at first; each one that is taken lets one more in, until a throttle says where the end is.
-    Nothing starts while ``admits`` says no. Rows that crashed before, *suspects*, run with nobody
-    else at their target: whoever has them keeps the lane for them (``isolating``).
+    Nothing starts while ``admits`` says no, or beyond what the ``purse`` holds. Rows that crashed
+    before, *suspects*, run with nobody else at their target: whoever has them keeps the lane for
+    them (``isolating``).
     """
 
     def __init__(
@@ -47,6 +53,7 @@ class TargetLane:
         self.suspects = False
         self.isolating: object | None = None
         self.admits: Callable[[], bool] = lambda: True
+        self.purse: Purse | None = None
         self.users: list[Callable[[], None]] = []
         self.taken = 0
         self._prefill_tokens = 0
@@ -70,7 +77,7 @@ class TargetLane:
         self._wished_at = -math.inf
         if running and (suspect is not self.suspects or running >= self._open):
             return math.inf
-        if not self.admits():
+        if not self.admits() or (self.purse and not self.purse.affords(tokens)):
             return _LOOK_AGAIN
         if not self._pacer.places(running, len(self.prefilling), self._prefill_tokens):
             if running >= self._pacer.window():
@@ -90,6 +97,7 @@ class TargetLane:
         self.gate.asking()
         self.suspects = suspect
         visit = Visit(self, row, key, now, self._budgets[key].take(now, tokens))
+        visit.cost = self.purse.reserve(tokens) if self.purse else 0.0
         self.running[row] = visit
         self._pacer.started()
         self.prefilling[row] = row.source.prompt_tokens
@@ -100,6 +108,8 @@ class TargetLane:
         """``row`` runs no more."""
         self._prefilled(row)
         visit = self.running.pop(row, None)
+        if visit is not None and self.purse and visit.cost:
+            self.purse.dropped(visit.cost, begun=visit.begun)
         if visit is not None and row.ended:
             self._pacer.ended(self._clock.monotonic() - visit.started)
 
@@ -154,7 +164,7 @@ class TargetLane:
 
     def window(self) -> int:
         """Rows worth holding for this target now."""
-        if not self.admits():
+        if not self.admits() or (self.purse and self.purse.empty):
             return 0
         if not self.gate.healthy:
             return 1
@@ -180,9 +190,12 @@ class TargetLane:
                 self._open = math.inf
             self.call()
 
-    def ended(self, visit: "Visit", tokens: int) -> None:
+    def ended(self, visit: "Visit", usage: Usage) -> None:
         """The row's answer is whole and took so many tokens."""
-        self._budgets[visit.key].used(visit.started, visit.reserved, tokens)
+        self._budgets[visit.key].used(visit.started, visit.reserved, usage.total)
+        if self.purse:
+            self.purse.paid(visit.cost, usage)
+            visit.cost = 0.0
 
     def throttled(self, visit: "Visit", told: float | None, rates: RateLimits | None) -> bool:
         """A row was refused for now. False: only this row was, as far as can be told.
@@ -241,7 +254,7 @@ class TargetLane:
 class Visit:
     """One row at a target, with the credential it uses. Told how its call goes on."""
 
-    __slots__ = ("begun", "key", "lane", "reserved", "row", "started")
+    __slots__ = ("begun", "cost", "key", "lane", "reserved", "row", "started")
 
     def __init__(
         self, lane: TargetLane, row: HeldRow, key: int, started: float, reserved: float
@@ -252,6 +265,7 @@ class Visit:
         self.started = started
         self.reserved = reserved
         self.begun = False
+        self.cost = 0.0
 
     @property
     def target(self) -> str:

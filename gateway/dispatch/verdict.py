@@ -35,7 +35,7 @@ def heard(
     if isinstance(result, Finished):
         lane.gate.answered()
         if result.ok:
-            lane.ended(visit, result.usage.total)
+            lane.ended(visit, result.usage)
         return Next.SETTLE
     if result.sign is Sign.LOST:
         lane.gate.lost()

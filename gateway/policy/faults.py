@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Mapping
+from types import UnionType
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
@@ -86,6 +87,7 @@ def _type_at(place: Place) -> Any:
     """The type that the policy has at ``place``; None where it has none."""
     current: Any = Policy
     for step in place:
+        current = _given(current)
         if _is_model(current):
             field = current.model_fields.get(str(step))
             current = None if field is None else field.annotation
@@ -95,7 +97,13 @@ def _type_at(place: Place) -> Any:
             current = get_args(current)[0]
         else:
             return None
-    return current
+    return _given(current)
+
+
+def _given(kind: Any) -> Any:
+    """A model that may be left out: the model."""
+    models = [one for one in get_args(kind) if _is_model(one)]
+    return models[0] if isinstance(kind, UnionType) and models else kind
 
 
 def _is_model(kind: Any) -> bool:

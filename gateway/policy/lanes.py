@@ -25,6 +25,13 @@ class LaneLimits(PolicyModel):
     spill: Literal["now", "full", "never"] = "full"
 
 
+class LateCap(PolicyModel):
+    """What late work may cost at one target: ``max_cost`` in each ``window``, counted in UTC."""
+
+    max_cost: float = Field(gt=0, le=1e9)
+    window: Duration = Field(default=86_400.0, ge=60)
+
+
 class BatchLane(PolicyModel):
     """Batch rows at one target; ``max_in_flight`` of them at once.
 
@@ -37,7 +44,8 @@ class BatchLane(PolicyModel):
     targets of kind vllm, sglang and local are shared, and others whose ``base_url`` is not https.
 
     Rows go here ``when`` they come first (always), only while no interactive call is here (idle),
-    or only while a deadline would be missed without this target (late).
+    or only while a deadline would be missed without this target (late); then ``late`` may say what
+    that may cost, at the ``price`` of the target.
     """
 
     max_in_flight: int = Field(default=64, ge=0)
@@ -49,6 +57,7 @@ class BatchLane(PolicyModel):
     prefill: int = Field(default=1, ge=1)
     prefill_idle: int = Field(default=8, ge=1)
     when: Literal["always", "idle", "late"] = "always"
+    late: LateCap | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -26,6 +26,7 @@ def bad_references(policy: Policy) -> Iterator[Fault]:
     yield from _shared_keys(policy)
     yield from _webhooks(policy)
     yield from _models(policy)
+    yield from _late(policy)
     models = policy.served()
     for name, key in policy.keys.items():
         yield from _unknown(("keys", name, "models"), key.models, models, "model")
@@ -90,6 +91,17 @@ def _models(policy: Policy) -> Iterator[Fault]:
             yield (*place, "longer_context"), fault[1]
         if name in {*rules.fallback, *longer}:
             yield place, "cannot take over from itself"
+
+
+def _late(policy: Policy) -> Iterator[Fault]:
+    for name, target in policy.targets.items():
+        batch, place = target.lanes.batch, ("targets", name, "lanes", "batch", "late")
+        if batch.late is None:
+            continue
+        if batch.when != "late":
+            yield place, "is for when: late"
+        elif target.price is None:
+            yield place, f"needs a price: say what tokens cost in targets.{name}.price"
 
 
 def _webhooks(policy: Policy) -> Iterator[Fault]:

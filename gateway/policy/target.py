@@ -6,6 +6,7 @@ from typing import Final, Literal
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from gateway.core.lanes import Lane
+from gateway.core.price import Price
 from gateway.core.targets import Timeouts
 from gateway.policy.lanes import Lanes
 from gateway.policy.values import Duration, PolicyModel
@@ -77,6 +78,18 @@ class RateLimits(PolicyModel):
     tokens_per_minute: float | None = Field(default=None, ge=1)
 
 
+class PricePolicy(PolicyModel):
+    """Of a million tokens, in a currency of your own; ``cached`` as ``input`` unless it is said."""
+
+    input: float = Field(ge=0)
+    output: float = Field(default=0.0, ge=0)
+    cached: float | None = Field(default=None, ge=0)
+
+    def to_price(self) -> Price:
+        """As the value that counts."""
+        return Price(self.input, self.output, self.input if self.cached is None else self.cached)
+
+
 class BatchApiPolicy(PolicyModel):
     """Use of a provider's own Batch API for batch rows that can wait.
 
@@ -114,6 +127,7 @@ class TargetPolicy(PolicyModel):
     api_key: SecretStr | None = None
     api_keys: tuple[SecretStr, ...] = ()
     limits: RateLimits = RateLimits()
+    price: PricePolicy | None = None
     batch_api: BatchApiPolicy | None = None
     models: dict[str, str] = Field(min_length=1)
     lanes: Lanes = Lanes()

@@ -44,13 +44,14 @@ class Forecast:
     """When a segment will be done, None: not known; rows its shard does in a second.
 
     ``stalled``: there is work, and for a minute none of it was done. ``paused``: by hand, itself,
-    its tenant or everything.
+    its tenant or everything. ``capped``: a target that could help has used up its cost cap.
     """
 
     eta_ms: int | None
     rate: float
     stalled: bool = False
     paused: bool = False
+    capped: bool = False
 
 
 UNKNOWN = Forecast(None, 0.0)
@@ -80,9 +81,9 @@ class QueueOutlook:
         found = await self._redis.execute_command("HGET", shard_key(shard, "fc"), segment)
         if found is None:
             return None
-        eta, rate, state = found.decode().split(":")
+        eta, rate, state, *capped = found.decode().split(":")
         eta_ms = int(eta) if eta else None
-        return Forecast(eta_ms, float(rate), state == _STALLED, state == _PAUSED)
+        return Forecast(eta_ms, float(rate), state == _STALLED, state == _PAUSED, bool(capped))
 
 
 def _segment(values: Sequence[Any]) -> OpenSegment:
@@ -97,4 +98,4 @@ def _segment(values: Sequence[Any]) -> OpenSegment:
 def _text(made: Forecast) -> str:
     eta = "" if made.eta_ms is None else str(made.eta_ms)
     state = _PAUSED if made.paused else _STALLED if made.stalled else _RUNS
-    return f"{eta}:{made.rate:.6g}:{state}"
+    return f"{eta}:{made.rate:.6g}:{state}{':capped' if made.capped else ''}"

@@ -6,6 +6,7 @@ import pytest
 
 from gateway.batches.forecast import Forecaster, Pace, forecasts, is_late, warning
 from gateway.core.clock import SystemClock
+from gateway.store.client import StoreClient
 from gateway.store.control import Scope
 from gateway.store.outlook import Forecast, OpenSegment, Outlook
 from gateway.store.queue import QueueClient
@@ -198,3 +199,25 @@ async def test_a_paused_batch_says_so(plane: BatchPlane) -> None:
         found = (await plane.get(batch_id))["headway"]
         assert found["paused"] is (change == plane.queue.pause)
         assert (found["eta"], found["rows_per_second"]) == (None, None)
+
+
+def test_a_cost_cap_that_is_used_up_is_part_of_the_warning() -> None:
+    """Where a deadline is at risk; otherwise nobody needs to know."""
+    late = Forecast(NOW + 20_000, 2.0, capped=True)
+    said = warning(late, NOW + 10_000)
+    assert said is not None
+    assert said.endswith("missed by 10 s. The cost cap for late work is used up.")
+    assert warning(late, NOW + 30_000) is None
+    stalled = warning(Forecast(None, 0.0, stalled=True, capped=True), NOW)
+    assert stalled is not None
+    assert stalled.endswith("The cost cap for late work is used up.")
+
+
+async def test_the_forecaster_notes_which_shards_are_capped(store: StoreClient) -> None:
+    """Whoever reads the forecast of a segment is told."""
+    queue = QueueClient(store)
+    await queue.enqueue(SHARD, segment("a.0", 100))
+    await Forecaster(queue, SystemClock(), capped=lambda shard: shard == SHARD).step()
+    found = await queue.forecast(SHARD, "a.0")
+    assert found is not None
+    assert found.capped

@@ -27,6 +27,16 @@ BASE = "targets:\n  up:\n    base_url: http://127.0.0.1:9/v1\n    models: [m1]\n
         ("    objectives: {batch: a b}\n", "'a b' is no name of an object"),
         ("    retry: {attempts: 0}\n", "input should be greater than or equal to 1"),
         ("    zzzzzz: 1\n", "unknown key; known are kind, base_url"),
+        ("    price: {input: 1, outputs: 1}\n", "unknown key; did you mean 'output'?"),
+        ("    price: {input: -1}\n", "input should be greater than or equal to 0"),
+        (
+            "    lanes: {batch: {when: late, late: {max_cost: 1, windows: 1h}}}\n",
+            "did you mean 'window'?",
+        ),
+        (
+            "    lanes: {batch: {when: late, late: {max_cost: 1, window: a day}}}\n",
+            "a duration is seconds",
+        ),
         ("    lanes: {zzz: {}}\n", "unknown key; known are interactive, elastic, batch"),
     ],
 )

@@ -8,6 +8,26 @@ from tests.support.policies import faults_of, write_policy
 
 BASE = "targets:\n  up: {base_url: 'http://127.0.0.1:9/v1', models: [m1]}\n"
 
+LATE = """targets:
+  up:
+    base_url: http://127.0.0.1:9/v1
+    models: [m1]
+    lanes:
+      batch:
+        when: WHEN
+        late: {max_cost: 3}
+"""
+
+
+@pytest.mark.parametrize(
+    ("when", "fault"),
+    [("idle", "is for when: late"), ("late", "needs a price: say what tokens cost in targets.up")],
+)
+def test_a_cost_cap_needs_late_work_and_a_price(when: str, fault: str, tmp_path: Path) -> None:
+    """Said with the line of the cap."""
+    (found,) = faults_of(write_policy(tmp_path, LATE.replace("WHEN", when)))
+    assert found.startswith(f"8: targets.up.lanes.batch.late: {fault}")
+
 
 @pytest.mark.parametrize(
     ("text", "fault"),
