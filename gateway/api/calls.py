@@ -186,13 +186,23 @@ class Call:
         """The event that ends a stream whose head has gone out."""
         return stream_event(error)
 
+    def asked_of(self, route: Route) -> tuple[str, bytes]:
+        """Endpoint and body of an attempt at ``route``."""
+        stream = self.request.stream
+        body = outgoing_body(self.request.members, route, stream=stream, tier=self.tier)
+        return self.endpoint, body
+
     def _upstream(self, route: Route) -> UpstreamCall:
-        request = self.request
-        body = outgoing_body(request.members, route, stream=request.stream, tier=self.tier)
-        path = below_prefix(self.endpoint)
-        limits, key = self.plan.timeouts(route), self.plan.key
+        endpoint, body = self.asked_of(route)
         return UpstreamCall(
-            path, body, self.id, request.stream, limits, key, route.served_model, route.head
+            below_prefix(endpoint),
+            body,
+            self.id,
+            self.request.stream,
+            self.plan.timeouts(route),
+            self.plan.key,
+            route.served_model,
+            route.head,
         )
 
     def failed(self, route: Route, error: BaseException) -> None:

@@ -8,10 +8,9 @@ import orjson
 from gateway.api.calls import Call, CallParts
 from gateway.api.errors import object_of
 from gateway.api.response_relay import ChatRelay, NativeRelay, ResponseRelay
-from gateway.core.endpoints import CHAT, RESPONSES, below_prefix
+from gateway.core.endpoints import CHAT, RESPONSES
 from gateway.core.errors import InvalidRequest
 from gateway.core.lanes import Lane
-from gateway.core.targets import UpstreamCall
 from gateway.metering.counter import StreamMeter
 from gateway.responses.events import Numbered, encoded, error_event
 from gateway.responses.forms import chat_form, native_form
@@ -95,19 +94,14 @@ class ResponseCall(Call):
             return encoded([relay.number("response.failed", response=response)])
         return encoded([error_event(Numbered() if relay is None else relay.number, told)])
 
-    def _upstream(self, route: Route) -> UpstreamCall:
-        request = self.request
+    def asked_of(self, route: Route) -> tuple[str, bytes]:
+        """Endpoint and body of an attempt at ``route``."""
+        stream = self.request.stream
         if route.responses:
-            members = native_form(self.asked.members, self._items, stream=request.stream)
-            body = outgoing_body(members, route, stream=False, tier=self.tier)
-        else:
-            assert self._chat is not None, "such a route is left out of the plan"
-            body = outgoing_body(self._chat, route, stream=request.stream, tier=self.tier)
-        path = below_prefix(RESPONSES if route.responses else CHAT)
-        limits, key = self.plan.timeouts(route), self.plan.key
-        return UpstreamCall(
-            path, body, self.id, request.stream, limits, key, route.served_model, route.head
-        )
+            members = native_form(self.asked.members, self._items, stream=stream)
+            return RESPONSES, outgoing_body(members, route, stream=False, tier=self.tier)
+        assert self._chat is not None, "such a route is left out of the plan"
+        return CHAT, outgoing_body(self._chat, route, stream=stream, tier=self.tier)
 
 
 def _native(route: Route) -> bool:

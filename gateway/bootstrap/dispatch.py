@@ -183,7 +183,7 @@ def _lanes(
     """The lanes, and the loops that tell them of people, deadlines, engines and each other."""
     load, hurry = InteractiveLoad(clock), Hurry()
     lanes = Lanes(settings, load, hurry, fleet, clock).of(policy)
-    monitor.told.append(partial(_tell, lanes))
+    monitor.listeners.append(partial(_tell, lanes))
     listener = LoadListener(LoadChannel(redis), load)
     talk = FleetTalk(FleetChannel(redis), fleet)
     capped = capped_shards(policy, lanes)

@@ -50,9 +50,9 @@ class ResponseBuilder:
     Chunks of odd types raise one of ODD.
     """
 
-    def __init__(self, response: Json, number: Numbered | None = None) -> None:
+    def __init__(self, response: Json) -> None:
         self.response = {**response, "output": []}
-        self.number = number or Numbered()
+        self.number = Numbered()
         self._output: list[Json] = self.response["output"]
         self._part: _Part | None = None
         self._calls: dict[int, _Call] = {}

@@ -15,9 +15,9 @@ class NativeEvents:
     Raises ValueError for what is no event of this API.
     """
 
-    def __init__(self, response: Json, number: Numbered | None = None) -> None:
+    def __init__(self, response: Json) -> None:
         self.response = response
-        self.number = number or Numbered()
+        self.number = Numbered()
         self._ours = response
 
     def rewritten(self, event: Mapping[str, Any]) -> Json:

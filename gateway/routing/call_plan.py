@@ -41,6 +41,7 @@ class CallPlan:
     """
 
     __slots__ = (
+        "_admission",
         "_began",
         "_clock",
         "_displaced",
@@ -53,7 +54,6 @@ class CallPlan:
         "_router",
         "_slot",
         "_suits",
-        "_wait_for_place",
         "groups",
         "key",
         "skipped",
@@ -73,7 +73,7 @@ class CallPlan:
         self._displaced = found.displaced
         self._request = request
         self._gates = admission.gates(request.lane)
-        self._wait_for_place = admission.wait_for_place
+        self._admission = admission
         self._clock = clock
         self._key = (
             None
@@ -158,7 +158,9 @@ class CallPlan:
         elif spill and all(route.spill == "now" for route in routes):
             return None
         else:
-            gate, self._slot = await self._wait_for_place([gates[r.target] for r in routes])
+            gate, self._slot = await self._admission.wait_for_place(
+                [gates[r.target] for r in routes]
+            )
             route = next(r for r in routes if gates[r.target] is gate)
         return route
 
@@ -171,8 +173,7 @@ class CallPlan:
         """The place held for ``route``, or another one there."""
         slot, self._slot = self._slot, None
         if slot is None:
-            gate = self._gates[route.target]
-            slot = gate.take() if gate.free else (await self._wait_for_place([gate]))[1]
+            slot = await self._admission.enter(route.target, self._request.lane)
         if self._request.stream:
             slot.prefill_begins()
         self._entered_slot = slot

@@ -134,11 +134,6 @@ class Classifier:
         return None
 
 
-def classify(facts: CallFacts, caller_ceiling: Lane, policy: ClassifyPolicy) -> Decision:
-    """The lane of one call; see ``Classifier``, which is quicker for many."""
-    return Classifier(policy).classify(facts, caller_ceiling)
-
-
 def _by_header(facts: CallFacts) -> _Hint:
     if _CLASS_HEADERS.isdisjoint(facts.headers):
         return None

@@ -105,17 +105,16 @@ class RowCaller:
             route.served_model,
             route.head,
         )
+        scrub = self._registry.scrubber(route.target)
         reply = await self._registry.get(route.target).send(call)
         at.head(reply.rates)
         try:
             if stream and "text/event-stream" in reply.headers.get("content-type", ""):
-                scrub = self._registry.scrubber(route.target)
                 source = events(reply.body, route.target)
                 whole = await aggregate(source, route.target, scrub, at.first_token)
                 await reply.finish()
                 answer, usage = whole.body, whole.usage
             else:
-                scrub = self._registry.scrubber(route.target)
                 answer = plain_answer(await reply.read(), endpoint, route.target, scrub)
                 if endpoint == EMBEDDINGS:
                     answer = _encoded(members, answer, route.target)

@@ -1,4 +1,4 @@
-"""Looking after the targets, beside all calls: are they well, and how busy are they?"""
+"""Active health checks of the targets, and their load, beside all calls."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from gateway.core.errors import HeadwayError
 from gateway.policy.model import Policy
-from gateway.policy.target import TargetPolicy
 from gateway.providers.engine_metrics import ENGINES, engine_load
 from gateway.routing.state import TargetState
 
@@ -25,13 +24,13 @@ class TargetMonitor:
     """Asks every target that has a health path or tells its load, once in ``every`` seconds.
 
     Two bad answers in a row take a target out, one good one puts it back. A target that does not
-    tell its load is no worse for it; whoever is in ``told`` hears those that do.
+    tell its load is no worse for it; the ``listeners`` hear of those that do.
     """
 
     def __init__(
         self, policy: Policy, states: Mapping[str, TargetState], look: Look, every: float = 1.0
     ) -> None:
-        self.told: list[Callable[[str, EngineLoad], None]] = []
+        self.listeners: list[Callable[[str, EngineLoad], None]] = []
         self._states = states
         self._look = look
         self._every = every
@@ -48,24 +47,30 @@ class TargetMonitor:
 
     async def _attend(self, name: str) -> None:
         while True:
-            await self.visit(name, self._targets[name])
+            await self.visit(name)
             await asyncio.sleep(self._every)
 
-    async def visit(self, name: str, target: TargetPolicy) -> None:
+    async def visit(self, name: str) -> None:
         """Look once at one target."""
-        state = self._states[name]
+        target = self._targets[name]
         if target.health is not None:
-            found = await self._page(name, target.health)
-            self._bad[name] = 0 if found is not None else self._bad[name] + 1
-            if found is not None or self._bad[name] >= _BAD_IN_A_ROW:
-                state.probed(healthy=found is not None)
+            await self._check_health(name, target.health)
         if target.kind in ENGINES:
-            page = await self._page(name, _METRICS)
-            load = None if page is None else engine_load(page)
-            state.reported(load)
-            if load is not None:
-                for hear in self.told:
-                    hear(name, load)
+            await self._read_load(name)
+
+    async def _check_health(self, name: str, path: str) -> None:
+        healthy = await self._page(name, path) is not None
+        self._bad[name] = 0 if healthy else self._bad[name] + 1
+        if healthy or self._bad[name] >= _BAD_IN_A_ROW:
+            self._states[name].probed(healthy=healthy)
+
+    async def _read_load(self, name: str) -> None:
+        page = await self._page(name, _METRICS)
+        load = None if page is None else engine_load(page)
+        self._states[name].reported(load)
+        if load is not None:
+            for hear in self.listeners:
+                hear(name, load)
 
     async def _page(self, name: str, path: str) -> bytes | None:
         """The page, or None when there is no good answer."""

@@ -8,7 +8,7 @@ import pytest
 from gateway.core.errors import InvalidRequest
 from gateway.core.lanes import Lane
 from gateway.policy.model import ClassifyPolicy
-from gateway.routing.classifier import CallFacts, Classifier, classify
+from gateway.routing.classifier import CallFacts, Classifier
 from tests.support.gateway import running_gateway
 from tests.support.upstream import ScriptedUpstream
 
@@ -22,7 +22,7 @@ def facts(
 
 def lane_of(given: CallFacts, ceiling: Lane = Lane.INTERACTIVE, **policy: Any) -> tuple[str, str]:
     """Lane and reason."""
-    decision = classify(given, ceiling, ClassifyPolicy.model_validate(policy))
+    decision = Classifier(ClassifyPolicy.model_validate(policy)).classify(given, ceiling)
     return decision.lane.value, decision.reason
 
 

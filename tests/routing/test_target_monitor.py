@@ -13,9 +13,7 @@ from tests.support.routes import a_target
 Pages = dict[tuple[str, str], tuple[int, bytes]]
 
 
-def looked_after(
-    pages: Pages, **targets: Any
-) -> tuple[TargetMonitor, dict[str, TargetState], Policy]:
+def looked_after(pages: Pages, **targets: Any) -> tuple[TargetMonitor, dict[str, TargetState]]:
     """TargetMonitor over ``targets``; what is on none of the pages is refused."""
     policy = Policy.model_validate({"targets": targets})
     states = {name: TargetState(name, target) for name, target in policy.targets.items()}
@@ -25,20 +23,19 @@ def looked_after(
             raise UpstreamRefused("x", target=name)
         return pages[name, path]
 
-    return TargetMonitor(policy, states, look, every=0.01), states, policy
+    return TargetMonitor(policy, states, look, every=0.01), states
 
 
 async def test_two_bad_answers_take_a_target_out() -> None:
     """One is an accident; any status but 2xx is bad; a good one puts it back at once."""
     pages: Pages = {("t", "/up"): (503, b"")}
-    monitor, states, policy = looked_after(pages, t=a_target(health="/up"))
-    visit = (monitor.visit, "t", policy.targets["t"])
+    monitor, states = looked_after(pages, t=a_target(health="/up"))
     seen = []
     for page in ((503, b""), (200, b""), (503, b""), None, (200, b"")):
         pages.clear()
         if page is not None:
             pages["t", "/up"] = page
-        await visit[0](visit[1], visit[2])
+        await monitor.visit("t")
         seen.append(states["t"].down)
     assert seen == [False, False, False, True, False]
 
@@ -46,15 +43,15 @@ async def test_two_bad_answers_take_a_target_out() -> None:
 async def test_engines_tell_their_load() -> None:
     """Of those that do not, or no more, nothing is assumed; their health is not touched."""
     pages: Pages = {("t", "/metrics"): (200, b"vllm:num_requests_running 3\n")}
-    monitor, states, policy = looked_after(pages, t=a_target(kind="vllm"))
+    monitor, states = looked_after(pages, t=a_target(kind="vllm"))
     heard: list[tuple[str, EngineLoad]] = []
-    monitor.told.append(lambda *told: heard.append(told))
-    await monitor.visit("t", policy.targets["t"])
+    monitor.listeners.append(lambda *told: heard.append(told))
+    await monitor.visit("t")
     assert states["t"].load == 3
     assert heard == [("t", EngineLoad(3))]
     pages.clear()
     for _ in range(3):
-        await monitor.visit("t", policy.targets["t"])
+        await monitor.visit("t")
     assert states["t"].load == 0
     assert states["t"].engine is None
     assert not states["t"].down
