@@ -164,7 +164,7 @@ class TargetLane:
 
     def window(self) -> int:
         """Rows worth holding for this target now."""
-        if not self.admits() or (self.purse and self.purse.empty):
+        if not self.admits() or (self.purse and not self.purse.open()):
             return 0
         if not self.gate.healthy:
             return 1

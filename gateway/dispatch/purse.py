@@ -52,10 +52,12 @@ class Purse:
         """Spent, or reserved for rows in flight."""
         return self._spent + self._reserved
 
-    @property
-    def empty(self) -> bool:
-        """Whether no row at all may start."""
-        return self.held + _CRUMB >= self.granted
+    def open(self) -> bool:
+        """Whether any row may start; if not, more is asked for."""
+        if self.held + _CRUMB < self.granted:
+            return True
+        self._ask()
+        return False
 
     def affords(self, tokens: float) -> bool:
         """Whether a row of about so many tokens may start; if not, more is asked for."""
@@ -63,8 +65,7 @@ class Purse:
         if self.held + cost <= self.granted + _CRUMB:
             return True
         self._missed = max(self._missed, cost)
-        if not self.exhausted:
-            self.asks()
+        self._ask()
         return False
 
     def reserve(self, tokens: float) -> float:
@@ -96,13 +97,17 @@ class Purse:
         It may be ``less`` than was wanted.
         """
         self.granted, self.total = mine, total
-        short = self.held + self._missed > mine + _CRUMB
-        self.exhausted = less and self._missed > 0 and short
+        short = self.held + max(self._missed, 2 * _CRUMB) > mine + _CRUMB
+        self.exhausted = less and short
 
     def renew(self) -> None:
         """Another window begins; what is in flight belongs to it."""
         self._spent = self.granted = self.total = self._missed = 0.0
         self.exhausted = False
+
+    def _ask(self) -> None:
+        if not self.exhausted:
+            self.asks()
 
 
 class PurseKeeper:

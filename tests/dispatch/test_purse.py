@@ -53,7 +53,7 @@ class _Keeper:
 def test_a_row_is_reserved_and_then_paid() -> None:
     """By what it used; without an answer by nothing, or as reserved when one had begun."""
     purse = Purse(CAP)
-    assert purse.empty
+    assert not purse.open()
     purse.grant(0.001, 0.001)
     assert purse.affords(600)
     first = purse.reserve(600)
@@ -137,7 +137,7 @@ async def test_without_late_work_nothing_is_held_back(store: StoreClient) -> Non
     await first.keeper.step()
     first.late = False
     await first.keeper.step()
-    assert first.purse.empty
+    assert not first.purse.open()
     assert not first.purse.exhausted
     assert await other.spend(1000, 50) == 10
 
@@ -175,7 +175,7 @@ async def test_a_row_that_lacks_money_has_it_fetched_at_once(store: StoreClient)
     one = _Keeper(store)
     task = asyncio.create_task(one.keeper.run())
     async with asyncio.timeout(5):
-        while one.purse.empty:  # noqa: ASYNC110 - a state elsewhere
+        while not one.purse.open():  # noqa: ASYNC110 - a state elsewhere
             await asyncio.sleep(0.01)
     began = asyncio.get_running_loop().time()
     assert not one.purse.affords(3000)
