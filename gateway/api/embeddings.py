@@ -7,10 +7,9 @@ from gateway.api.calls import Call, CallParts
 from gateway.api.inference import Inference
 from gateway.api.plain import answer_plain
 from gateway.core.endpoints import EMBEDDINGS
-from gateway.core.errors import UpstreamFailed
+from gateway.providers.answers import with_vectors_as_wanted
 from gateway.routing.route import Route
 from gateway.schemas.embeddings import parse_embeddings
-from gateway.schemas.vectors import ODD, as_wanted
 
 
 def embeddings(parts: CallParts, max_body_bytes: int) -> Inference:
@@ -20,7 +19,4 @@ def embeddings(parts: CallParts, max_body_bytes: int) -> Inference:
 
 
 def _encoded(call: Call, route: Route, answer: dict[str, Any]) -> dict[str, Any] | None:
-    try:
-        return as_wanted(call.request.members, answer)
-    except ODD:
-        raise UpstreamFailed("The target's vectors are malformed.", target=route.target) from None
+    return with_vectors_as_wanted(call.request.members, answer, route.target)

@@ -14,7 +14,7 @@ from gateway.metering.counter import answer_usage
 from gateway.metering.record import CallStatus
 from gateway.providers.answers import plain_answer
 from gateway.providers.broken_answers import malformed_answer
-from gateway.responses.builder import ODD, whole_response
+from gateway.responses.builder import MALFORMED, whole_response
 from gateway.responses.native import whole
 from gateway.routing.fallback import attempt_all
 from gateway.routing.route import Route
@@ -56,5 +56,5 @@ def _response(call: ResponseCall, route: Route, answer: Json) -> Json:
         if route.responses:
             return whole(answer, call.begun)
         return whole_response(call.begun, answer, int(call.parts.clock.now()))
-    except ODD:
+    except MALFORMED:
         raise malformed_answer(route.target) from None

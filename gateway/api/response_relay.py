@@ -19,7 +19,7 @@ from gateway.providers.broken_answers import ended_early, endless_event, malform
 from gateway.providers.failures import stream_failure
 from gateway.providers.scrubber import Scrubber
 from gateway.providers.sse import DONE, EventSplitter, parse_event
-from gateway.responses.builder import ODD, ResponseBuilder
+from gateway.responses.builder import MALFORMED, ResponseBuilder
 from gateway.responses.events import FINAL, Numbered, encoded
 from gateway.responses.native import NativeEvents, content_in
 
@@ -91,7 +91,7 @@ class ResponseRelay(ABC):
             if isinstance(event, dict) and (error := error_in(event)):
                 raise stream_failure(self._target, error, self._scrub)
             return self._shown(event, data, now)
-        except ODD:
+        except MALFORMED:
             raise malformed_stream(self._target) from None
 
     @abstractmethod

@@ -138,7 +138,7 @@ class _Process:
             clock,
             lambda api, rules: Means(api, rules, Carries(blobs), runner, settler, holdings, clock),
         )
-        monitor = TargetMonitor(policy, router.states, self._registry.look)
+        monitor = TargetMonitor(policy, router.states, self._registry.get_page)
         limits = _limits(settings, policy)
         fleet = Fleet(limits.worker, clock)
         lanes, signals = _lanes(settings, policy, redis, monitor, fleet, clock)

@@ -118,7 +118,7 @@ async def build_gateway(
     front = _Front(KeyRing.from_policy(policy, key), policy.cors.origins, routes, disk)
     app = _application(settings, redis, calls, watch, front)
     tending = _tend_targets(
-        redis, TargetMonitor(policy, router.states, registry.look), router, clock
+        redis, TargetMonitor(policy, router.states, registry.get_page), router, clock
     )
     telling = _tell_load(redis, admission, observers)
     beside = (shipper.run(), watch.run(), disk.room.run(), tending, telling, *observers.loops())

@@ -14,7 +14,7 @@ from gateway.providers.sse import DONE, parse_event
 _JOINED_TEXTS = frozenset({"content", "refusal", "reasoning", "reasoning_content", "arguments"})
 _CHOICE = frozenset({"index", "delta", "text", "logprobs", "finish_reason"})
 #: What members of other types than the API's come to when they are put together.
-_ODD = (AttributeError, TypeError, ValueError)
+_MALFORMED = (AttributeError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ async def aggregate(
             raise stream_failure(target, error, scrub)
         try:
             answer.add(chunk)
-        except _ODD:
+        except _MALFORMED:
             raise malformed_stream(target) from None
         if on_first_token is not None and has_content(chunk):
             on_first_token()
@@ -69,7 +69,7 @@ async def aggregate(
         raise ended_early(target)
     try:
         return Aggregated(answer.body(), answer.usage)
-    except _ODD:
+    except _MALFORMED:
         raise malformed_stream(target) from None
 
 

@@ -1,5 +1,6 @@
 """What a target's answer is made of: a whole one, or a chunk of a stream."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -10,6 +11,7 @@ from gateway.core.nesting import too_deep
 from gateway.providers.broken_answers import unreadable_answer
 from gateway.providers.failures import stream_failure
 from gateway.providers.scrubber import Scrubber
+from gateway.schemas.vectors import MALFORMED, as_wanted
 
 _LISTS = {EMBEDDINGS: "data", RESPONSES: "output"}
 _DELTA = (dict, type(None))
@@ -72,3 +74,16 @@ def _carries(choice: dict[str, Any]) -> bool:
     if not isinstance(delta, dict):
         return bool(choice.get("text"))
     return any(value for name, value in delta.items() if name != "role")
+
+
+def with_vectors_as_wanted(
+    members: Mapping[str, Any], answer: Mapping[str, Any], target: str
+) -> dict[str, Any] | None:
+    """An embeddings answer in the encoding that the request asks for; None when it is so already.
+
+    Raises UpstreamFailed for vectors that are none.
+    """
+    try:
+        return as_wanted(members, answer)
+    except MALFORMED:
+        raise UpstreamFailed("The target's vectors are malformed.", target=target) from None

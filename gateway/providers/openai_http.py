@@ -116,11 +116,11 @@ class OpenAITarget:
             raise await self._failure(reply)
         return reply
 
-    async def look(self, path: str, seconds: float) -> tuple[int, bytes]:
+    async def get_page(self, path: str, seconds: float) -> tuple[int, bytes]:
         """Status and body of ``GET path`` below the server's root. Raises UpstreamError.
 
         The root is the base URL without ``/v1``. A connection of its own, so that a call never
-        finds one that a look has spoilt.
+        finds one that a page has spoilt.
         """
         root = self._url.path.rstrip("/").removesuffix("/v1")
         line = f"GET {quote(root + path, safe=_PATH + '?')} HTTP/1.1\r\n".encode("ascii")

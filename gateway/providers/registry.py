@@ -68,12 +68,12 @@ class Registry:
         """The target ``name`` of the policy."""
         return self._targets[name]
 
-    async def look(self, name: str, path: str, seconds: float) -> tuple[int, bytes]:
+    async def get_page(self, name: str, path: str, seconds: float) -> tuple[int, bytes]:
         """Status and body of ``GET path`` below the root of target ``name``'s server.
 
         Raises UpstreamError.
         """
-        return await self._targets[name].look(path, seconds)
+        return await self._targets[name].get_page(path, seconds)
 
     def scrubber(self, name: str) -> Scrubber:
         """What takes the secrets of target ``name`` out of text."""

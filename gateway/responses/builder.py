@@ -6,14 +6,13 @@ from typing import Any
 
 from gateway.core.ids import new_id
 from gateway.core.usage import Usage
-from gateway.responses.events import Numbered, text_events
+from gateway.responses.events import TEXT_OF, Numbered, text_events
 from gateway.responses.logprobs import in_delta, in_part
 
 Json = dict[str, Any]
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 #: What chunks with members of other types than the API's come to.
-ODD = (AttributeError, KeyError, TypeError, ValueError)
-_TEXT_OF = {"output_text": "text", "reasoning_text": "text", "refusal": "refusal"}
+MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
 
 
 @dataclass
@@ -47,7 +46,7 @@ class _Call:
 class ResponseBuilder:
     """Feeds on chunks, gives back events. ``response`` is the response so far.
 
-    Chunks of odd types raise one of ODD.
+    Chunks with members of other types than the API's raise one of MALFORMED.
     """
 
     def __init__(self, response: Json) -> None:
@@ -136,7 +135,7 @@ class ResponseBuilder:
             events.append(
                 self.number("response.output_item.added", output_index=index, item=_copy(item))
             )
-        body: Json = {"type": kind, _TEXT_OF[kind]: ""}
+        body: Json = {"type": kind, TEXT_OF[kind]: ""}
         if kind == "output_text":
             body |= {"annotations": [], "logprobs": []}
         item["content"].append(body)
@@ -155,7 +154,7 @@ class ResponseBuilder:
         return item, len(self._output) - 1
 
     def _end_text(self, part: _Part) -> list[Json]:
-        name = _TEXT_OF[part.kind]
+        name = TEXT_OF[part.kind]
         text = part.part[name] = "".join(part.pieces)
         more = {"logprobs": part.part["logprobs"]} if part.kind == "output_text" else {}
         told = {name: text}

@@ -10,6 +10,9 @@ FINAL = frozenset({"response.completed", "response.incomplete", "response.failed
 #: States of a response that stays as it is. A tuple: what a target sends may be anything.
 ENDED = ("completed", "incomplete", "failed", "cancelled")
 
+#: The member that holds the text of a part, by the part's type.
+TEXT_OF = {"output_text": "text", "reasoning_text": "text", "refusal": "refusal"}
+
 
 class Numbered:
     """Makes events and counts them."""

@@ -7,10 +7,9 @@ goes on after the last number it saw.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gateway.responses.events import Numbered, text_events
+from gateway.responses.events import TEXT_OF, Numbered, text_events
 
 Json = dict[str, Any]
-_TEXT_OF = {"output_text": "text", "reasoning_text": "text", "refusal": "refusal"}
 
 
 class Replay:
@@ -78,7 +77,7 @@ class Replay:
 
     def _part(self, place: Json, part: Mapping[str, Any]) -> Iterator[Json]:
         kind = part.get("type")
-        name = _TEXT_OF.get(kind) if isinstance(kind, str) else None
+        name = TEXT_OF.get(kind) if isinstance(kind, str) else None
         if not isinstance(kind, str) or name is None:
             return  # it is told with its item alone
         text = part.get(name, "")

@@ -13,11 +13,11 @@ from gateway.core.values import value
 from gateway.routing.admission import Admission, Slot
 from gateway.routing.affinity import affinity_key
 from gateway.routing.load_balancing import choose_home, choose_quick
+from gateway.routing.prompt_size import least_tokens
 from gateway.routing.route import Group, Route
 from gateway.routing.router import Router, model_not_found
 
 _PATIENCE = 1.0  # seconds that an interactive call waits for a target that cools
-_CHARS_PER_TOKEN = 6  # more than texts have: only what is clearly too long is kept back
 
 
 @value
@@ -212,7 +212,7 @@ class CallPlan:
 
     def _fits(self, route: Route) -> bool:
         """Whether the prompt may fit the route's context. One that does not is noted."""
-        if route.context is None or prompt_tokens(self._request.members) <= route.context:
+        if route.context is None or least_tokens(self._request.members) <= route.context:
             return True
         if route not in self.skipped:
             self.skipped.append(route)
@@ -250,19 +250,3 @@ def _groups(router: Router, request: RouteRequest, model: str) -> tuple[Group, .
 def _suiting(groups: tuple[Group, ...], suits: Callable[[Route], bool]) -> tuple[Group, ...]:
     kept = (tuple(route for route in group if suits(route)) for group in groups)
     return tuple(group for group in kept if group)
-
-
-def prompt_tokens(members: Mapping[str, Any]) -> int:
-    """The fewest tokens that the texts of a prompt can be expected to have."""
-    prompt = members.get("messages") or members.get("prompt") or members.get("input")
-    return _characters(prompt) // _CHARS_PER_TOKEN
-
-
-def _characters(value: Any) -> int:
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, list):
-        return sum(_characters(item) for item in value)
-    if isinstance(value, dict):
-        return _characters(value.get("content") or value.get("text"))
-    return 0

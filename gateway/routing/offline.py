@@ -11,19 +11,17 @@ from gateway.core.rates import RateLimits
 from gateway.core.targets import UpstreamCall
 from gateway.core.usage import Usage
 from gateway.providers.aggregate import aggregate
-from gateway.providers.answers import plain_answer
+from gateway.providers.answers import plain_answer, with_vectors_as_wanted
 from gateway.providers.broken_answers import malformed_answer
 from gateway.providers.registry import Registry
 from gateway.providers.sse import events
-from gateway.responses.builder import ODD, whole_response
+from gateway.responses.builder import MALFORMED, whole_response
 from gateway.responses.events import ENDED
 from gateway.responses.forms import chat_form, native_form, row_items
 from gateway.responses.shape import new_response
 from gateway.routing.outgoing import outgoing_body
 from gateway.routing.route import Route
 from gateway.routing.router import Router
-from gateway.schemas.vectors import ODD as ODD_VECTORS
-from gateway.schemas.vectors import as_wanted
 
 _STREAMED = frozenset({CHAT, COMPLETIONS})
 
@@ -117,7 +115,7 @@ class RowCaller:
             else:
                 answer = plain_answer(await reply.read(), endpoint, route.target, scrub)
                 if endpoint == EMBEDDINGS:
-                    answer = _encoded(members, answer, route.target)
+                    answer = with_vectors_as_wanted(members, answer, route.target) or answer
                 usage = _usage(answer)
         finally:
             await reply.aclose()
@@ -130,14 +128,6 @@ class RowCaller:
         return route
 
 
-def _encoded(members: dict[str, Any], answer: dict[str, Any], target: str) -> dict[str, Any]:
-    """The vectors in the encoding that was asked for."""
-    try:
-        return as_wanted(members, answer) or answer
-    except ODD_VECTORS:
-        raise UpstreamFailed("The target's vectors are malformed.", target=target) from None
-
-
 def _response(asked: dict[str, Any], answer: RowAnswer, request_id: str) -> dict[str, Any]:
     """The response that a chat answer comes to."""
     made = int(answer.body.get("created") or 0)
@@ -145,7 +135,7 @@ def _response(asked: dict[str, Any], answer: RowAnswer, request_id: str) -> dict
     begun = new_response(response_id, made, asked, status="in_progress", tier="batch")
     try:
         return whole_response(begun, answer.body, made)
-    except ODD:
+    except MALFORMED:
         raise malformed_answer(answer.target) from None
 
 

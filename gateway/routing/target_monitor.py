@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gateway.core.targets import EngineLoad
 
 #: Status and body of ``GET path`` at a target within some seconds; raises HeadwayError.
-Look = Callable[[str, str, float], Awaitable[tuple[int, bytes]]]
+GetPage = Callable[[str, str, float], Awaitable[tuple[int, bytes]]]
 _LIMIT = 2.0
 _BAD_IN_A_ROW = 2
 _METRICS = "/metrics"
@@ -28,11 +28,15 @@ class TargetMonitor:
     """
 
     def __init__(
-        self, policy: Policy, states: Mapping[str, TargetState], look: Look, every: float = 1.0
+        self,
+        policy: Policy,
+        states: Mapping[str, TargetState],
+        get_page: GetPage,
+        every: float = 1.0,
     ) -> None:
         self.listeners: list[Callable[[str, EngineLoad], None]] = []
         self._states = states
-        self._look = look
+        self._get_page = get_page
         self._every = every
         self._bad = dict.fromkeys(policy.targets, 0)
         self._targets = {
@@ -75,7 +79,7 @@ class TargetMonitor:
     async def _page(self, name: str, path: str) -> bytes | None:
         """The page, or None when there is no good answer."""
         try:
-            status, body = await self._look(name, path, _LIMIT)
+            status, body = await self._get_page(name, path, _LIMIT)
         except HeadwayError:
             return None
         return body if status in _GOOD else None

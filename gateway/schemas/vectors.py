@@ -8,14 +8,14 @@ from typing import Any
 
 Json = dict[str, Any]
 #: What vectors of other types than the API's come to.
-ODD = (AttributeError, OverflowError, TypeError, ValueError)
+MALFORMED = (AttributeError, OverflowError, TypeError, ValueError)
 _BASE64 = "base64"
 
 
 def as_wanted(members: Mapping[str, Any], answer: Mapping[str, Any]) -> Json | None:
     """``answer`` with its vectors as the request wants them; None when they are.
 
-    Servers exist that know one of both forms. Raises one of ODD for what are no vectors.
+    Servers exist that know one of both forms. Raises one of MALFORMED for what are no vectors.
     """
     form, other = (str, list) if members.get("encoding_format") == _BASE64 else (list, str)
     rows = answer["data"]

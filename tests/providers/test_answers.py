@@ -6,7 +6,13 @@ import orjson
 import pytest
 
 from gateway.core.errors import UpstreamFailed, UpstreamThrottled
-from gateway.providers.answers import choices_of, error_in, has_content, plain_answer
+from gateway.providers.answers import (
+    choices_of,
+    error_in,
+    has_content,
+    plain_answer,
+    with_vectors_as_wanted,
+)
 from gateway.providers.scrubber import Scrubber
 from tests.support.scripts import chat_chunk, usage_chunk
 
@@ -73,3 +79,13 @@ def test_what_an_endpoint_promises() -> None:
     for odd in wrong:
         with pytest.raises(UpstreamFailed):
             whole(odd, "/v1/completions")
+
+
+def test_vectors_come_as_they_were_asked_for() -> None:
+    """Numbers as base64, and nothing at all when they are so; what is no vector is a failure."""
+    members, numbers = {"encoding_format": "base64"}, {"data": [{"embedding": [1.0]}]}
+    made = with_vectors_as_wanted(members, numbers, "up")
+    assert made == {"data": [{"embedding": "AACAPw=="}]}
+    assert with_vectors_as_wanted({}, numbers, "up") is None
+    with pytest.raises(UpstreamFailed, match="vectors are malformed"):
+        with_vectors_as_wanted({}, {"data": [{"embedding": "?"}]}, "up")

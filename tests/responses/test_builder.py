@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.responses.builder import ODD, ResponseBuilder, whole_response
+from gateway.responses.builder import MALFORMED, ResponseBuilder, whole_response
 from gateway.responses.shape import new_response
 from tests.support.contract import checked
 from tests.support.scripts import chat_chunk, usage_chunk
@@ -109,5 +109,5 @@ def test_a_whole_answer() -> None:
 )
 def test_chunks_of_odd_types(delta: Any) -> None:
     """They raise what the caller expects, and nothing else."""
-    with pytest.raises(ODD):
+    with pytest.raises(MALFORMED):
         ResponseBuilder(BEGUN).feed({"choices": [{"index": 0, "delta": delta}]})

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.responses.builder import ODD, ResponseBuilder, whole_response
+from gateway.responses.builder import MALFORMED, ResponseBuilder, whole_response
 from gateway.responses.replay import Replay
 from gateway.responses.shape import new_response, owned
 from tests.responses.test_to_chat_odd import mutated
@@ -23,17 +23,17 @@ USAGE = {"prompt_tokens": 1, "completion_tokens": 1, "prompt_tokens_details": {"
 
 @pytest.mark.parametrize("seed", range(10))
 def test_chat_answers(seed: int) -> None:
-    """Whole and in chunks: one of ODD, or a response that can be written."""
+    """Whole and in chunks: one of MALFORMED, or a response that can be written."""
     draw = random.Random(seed)
     for _ in range(500):
         body: Any = {"model": "m", "choices": [{**CHOICE, "message": SAID}], "usage": USAGE}
         chunk: Any = {"model": "m", "choices": [{**CHOICE, "delta": SAID}], "usage": USAGE}
         for _ in range(draw.randint(1, 3)):
             body, chunk = mutated(body, draw), mutated(chunk, draw)
-        with suppress(*ODD):
+        with suppress(*MALFORMED):
             orjson.dumps(whole_response(BEGUN, body, 9))
         builder = ResponseBuilder(BEGUN)
-        with suppress(*ODD):
+        with suppress(*MALFORMED):
             orjson.dumps([*builder.start(), *builder.feed(chunk), *builder.finish(9)])
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from gateway.core.errors import ModelNotFound, QueueFull, UpstreamFailed, UpstreamRefused
 from gateway.core.lanes import Lane
-from gateway.routing.call_plan import prompt_tokens
 from tests.support.clock import ManualClock
 from tests.support.routes import MODEL, Roads, a_target
 
@@ -180,22 +179,6 @@ def test_an_open_breaker_is_not_ready() -> None:
     plan = roads.plan()
     roads.router.states["a"].failed(UpstreamRefused("x", target="a"), roads.clock.monotonic())
     assert plan.ready(plan.groups[0], None) == []
-
-
-@pytest.mark.parametrize(
-    ("members", "tokens"),
-    [
-        ({"prompt": "x" * 60}, 10),
-        ({"prompt": ["x" * 30, "y" * 30]}, 10),
-        ({"input": "x" * 12}, 2),
-        ({"messages": [{"content": [{"type": "text", "text": "x" * 12}, {"image_url": "x"}]}]}, 2),
-        ({"messages": [{"content": None}, 7]}, 0),
-        ({}, 0),
-    ],
-)
-def test_the_fewest_tokens_of_a_prompt(members: dict[str, object], tokens: int) -> None:
-    """Texts count, pictures do not."""
-    assert prompt_tokens(members) == tokens
 
 
 async def test_a_stream_is_prefilling_until_its_content() -> None:

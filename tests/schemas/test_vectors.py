@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.schemas.vectors import ODD, as_wanted, packed, unpacked
+from gateway.schemas.vectors import MALFORMED, as_wanted, packed, unpacked
 
 NUMBERS = [0.5, -1.25, 3.0]
 TEXT = base64.b64encode(struct.pack("<3f", *NUMBERS)).decode()
@@ -41,5 +41,5 @@ def test_what_is_not() -> None:
 )
 def test_what_are_no_vectors(form: str, vector: Any) -> None:
     """One of the errors that callers expect."""
-    with pytest.raises(ODD):
+    with pytest.raises(MALFORMED):
         as_wanted({"encoding_format": form}, _answer(vector))

@@ -21,7 +21,7 @@ async def target(upstream: ScriptedUpstream) -> AsyncIterator[OpenAITarget]:
 async def test_below_the_root(target: OpenAITarget, upstream: ScriptedUpstream) -> None:
     """The path is not below ``/v1``; status and body come as they are, with our key."""
     upstream.pages["/health"] = (503, b"loading")
-    assert await target.look("/health?deep=1", 2) == (503, b"loading")
+    assert await target.get_page("/health?deep=1", 2) == (503, b"loading")
     (seen,) = upstream.requests
     assert (seen.method, seen.path) == ("GET", "/health?deep=1")
     assert seen.headers["authorization"] == "Bearer k1"
@@ -31,7 +31,7 @@ async def test_nobody_there(target: OpenAITarget, upstream: ScriptedUpstream) ->
     """A refused connection is an error."""
     upstream.refuse()
     with pytest.raises(UpstreamRefused):
-        await target.look("/health", 2)
+        await target.get_page("/health", 2)
 
 
 async def test_a_look_has_an_end(target: OpenAITarget, upstream: ScriptedUpstream) -> None:
@@ -40,11 +40,11 @@ async def test_a_look_has_an_end(target: OpenAITarget, upstream: ScriptedUpstrea
     upstream.refuse()
     upstream.start()
     with pytest.raises(UpstreamTimeout):
-        await target.look("/health", 0.2)
+        await target.get_page("/health", 0.2)
 
 
 async def test_connections_do_not_pile_up(target: OpenAITarget, upstream: ScriptedUpstream) -> None:
     """Each look closes its own."""
     for _ in range(3):
-        await target.look("/metrics", 2)
+        await target.get_page("/metrics", 2)
     await upstream.until(lambda: upstream.open_connections == 0)
