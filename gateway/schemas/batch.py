@@ -1,6 +1,5 @@
 """The Batch object and the request that creates one."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -11,6 +10,7 @@ import orjson
 from gateway.core.endpoints import CHAT, COMPLETIONS, EMBEDDINGS, RESPONSES
 from gateway.core.errors import InvalidRequest, InvalidType, MissingParameter
 from gateway.core.usage import Usage
+from gateway.schemas.durations import duration_seconds
 from gateway.schemas.file import check_expiry
 
 ENDPOINTS = (RESPONSES, CHAT, COMPLETIONS, EMBEDDINGS)
@@ -24,8 +24,6 @@ TIMES = (
     "cancelling_at",
     "cancelled_at",
 )
-_WINDOW = re.compile(r"([1-9]\d{0,8})([smhd])")
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST_WINDOW = 30 * 86400
 _PAIRS, _KEY, _VALUE = 16, 64, 512
 
@@ -143,9 +141,8 @@ def _text(request: Mapping[str, Any], name: str) -> str:
 
 
 def _window_seconds(window: str, least: float) -> int:
-    match = _WINDOW.fullmatch(window)
-    seconds = int(match[1]) * _UNITS[match[2]] if match else 0
-    if not least <= seconds <= _LONGEST_WINDOW:
+    seconds = duration_seconds(window)
+    if seconds is None or not least <= seconds <= _LONGEST_WINDOW:
         raise InvalidRequest(
             "completion_window must be a time such as '24h', '90m' or '2d', "
             f"from {least:g} seconds to 30 days.",

@@ -1,7 +1,6 @@
 """The Job object and the request that creates one: a call of an inference endpoint, run later."""
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,6 +14,7 @@ from gateway.core.errors import InvalidRequest
 from gateway.core.usage import Usage
 from gateway.schemas.chat import parse_chat
 from gateway.schemas.completions import parse_completion
+from gateway.schemas.durations import duration_seconds
 from gateway.schemas.embeddings import parse_embeddings
 from gateway.schemas.requests import (
     ModelRequest,
@@ -43,8 +43,6 @@ DEFAULT_SECONDS = 86_400.0
 MOST_PRIORITY = 9
 _LONGEST = 30 * 86_400
 _SHORTEST = 1
-_DURATION = re.compile(r"([1-9]\d{0,8})([smhd])")
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 #: Numbers from here on are Unix times, smaller ones are seconds from now.
 _FIRST_TIME = 10**9
 
@@ -194,9 +192,9 @@ def _moment(members: Mapping[str, Any], name: str, now: float) -> float | None:
         return value - now if value >= _FIRST_TIME else float(value)
     if not isinstance(value, str):
         wrong_type(name, "a string or a number")
-    match = _DURATION.fullmatch(value)
-    if match:
-        return float(int(match[1]) * _UNITS[match[2]])
+    seconds = duration_seconds(value)
+    if seconds is not None:
+        return float(seconds)
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:
