@@ -82,7 +82,7 @@ def answer_for(error: BaseException) -> ErrorAnswer:
     status = status_of(error)
     headers: RawHeaders = [(b"content-type", b"application/json")]
     if isinstance(error, HTTPException) and error.headers:
-        headers += _allow(error.headers)
+        headers += _encoded(error.headers)
     if isinstance(error, e.AuthenticationFailed):
         headers.append((b"www-authenticate", b"Bearer"))
     seconds = _retry_after(error, status)
@@ -117,5 +117,5 @@ def _retry_after(error: BaseException, status: int) -> int | None:
     return None
 
 
-def _allow(headers: Mapping[str, str]) -> RawHeaders:
+def _encoded(headers: Mapping[str, str]) -> RawHeaders:
     return [(name.lower().encode(), value.encode()) for name, value in headers.items()]

@@ -54,12 +54,12 @@ class ResponseCall(Call):
         self.begun = new_response(
             new_response_id(now), int(now), self.asked.members, status="in_progress", tier=tier
         )
-        if self.plan.all(_native):
+        if self.plan.all_suit(_native):
             return
         try:
             self._chat = chat_form(self.asked.members, self._items, stream=self.request.stream)
         except InvalidRequest:
-            if not self.plan.keep(_native):
+            if not self.plan.keep_only(_native):
                 raise
 
     def told(self) -> Mapping[str, Any]:

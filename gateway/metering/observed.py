@@ -22,7 +22,7 @@ class MetricsObserver:
         if outcome.timing.ttft_s is not None:
             metrics.ttft.add(labels, outcome.timing.ttft_s)
         if outcome.timing.itl_mean_s is not None:
-            metrics.gap.add(labels, outcome.timing.itl_mean_s)
+            metrics.tpot.add(labels, outcome.timing.itl_mean_s)
         for attempt in outcome.attempts:
             status = str(attempt.status) if attempt.status else attempt.code or "none"
             metrics.attempts.add((lane, attempt.target, model, status))

@@ -1,6 +1,7 @@
 """A client of a running Headway (or any OpenAI-compatible batch API), for the command line."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -73,18 +74,11 @@ class ApiClient:
 
         Raises Unavailable when the answer breaks off: there is more behind the last line.
         """
-        url = f"{self._base_url}/batches/{batch_id}/results"
         query: dict[str, str | int] = {"after": after, "follow": int(follow)}
-        try:
-            with self._client.stream("GET", url, params=query) as answer:
-                if answer.is_error:
-                    answer.read()
-                    raise _failure(answer)
-                splitter = LineSplitter()
-                for piece in answer.iter_bytes():
-                    yield from (line.decode() for line in splitter.feed(piece) if line)
-        except httpx.TransportError as error:
-            raise self._away() from error
+        splitter = LineSplitter()
+        with self._streamed(f"/batches/{batch_id}/results", query) as answer:
+            for piece in answer.iter_bytes():
+                yield from (line.decode() for line in splitter.feed(piece) if line)
 
     def create_job(
         self, endpoint: str, body: Mapping[str, Any], key: str | None = None, **options: Any
@@ -114,13 +108,20 @@ class ApiClient:
 
     def download(self, file_id: str) -> Iterator[bytes]:
         """The content of a file, piece by piece."""
-        url = f"{self._base_url}/files/{file_id}/content"
+        with self._streamed(f"/files/{file_id}/content") as answer:
+            yield from answer.iter_bytes(_CHUNK)
+
+    @contextmanager
+    def _streamed(
+        self, path: str, query: Mapping[str, str | int] | None = None
+    ) -> Iterator[httpx.Response]:
+        """A success whose body is still on its way."""
         try:
-            with self._client.stream("GET", url) as answer:
+            with self._client.stream("GET", self._base_url + path, params=query) as answer:
                 if answer.is_error:
                     answer.read()
                     raise _failure(answer)
-                yield from answer.iter_bytes(_CHUNK)
+                yield answer
         except httpx.TransportError as error:
             raise self._away() from error
 

@@ -10,7 +10,7 @@ import orjson
 
 import gateway
 from gateway.core.clock import Clock
-from gateway.core.errors import UpstreamFailed, UpstreamTimeout
+from gateway.core.errors import UpstreamError, UpstreamFailed, UpstreamTimeout
 from gateway.core.lines import LineSplitter
 from gateway.providers import transport as wire
 from gateway.providers.failures import failure
@@ -157,7 +157,7 @@ class RemoteBatches:
             raise UpstreamFailed("The target's answer is not a JSON object.", target=self.name)
         return body
 
-    def _failure(self, answer: httpx.Response) -> Exception:
+    def _failure(self, answer: httpx.Response) -> UpstreamError:
         return failure(
             self.name,
             answer.status_code,

@@ -7,7 +7,10 @@ _HALF = 0.5
 
 
 class Breaker:
-    """Open after too many failures; then one call a pause is let through, until one works."""
+    """A circuit breaker: open after too many failures.
+
+    While it is open one call a pause is let through (half-open); the first that works closes it.
+    """
 
     __slots__ = ("_failed", "_in_row", "_pause", "_rule", "_until", "is_open")
 

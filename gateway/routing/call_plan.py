@@ -42,16 +42,16 @@ class CallPlan:
 
     __slots__ = (
         "_admission",
-        "_began",
         "_clock",
+        "_conversation",
         "_displaced",
-        "_entered",
+        "_entered_at",
         "_entered_slot",
         "_gates",
-        "_key",
         "_longer",
         "_request",
         "_router",
+        "_sent_at",
         "_slot",
         "_suits",
         "groups",
@@ -75,27 +75,27 @@ class CallPlan:
         self._gates = admission.gates(request.lane)
         self._admission = admission
         self._clock = clock
-        self._key = (
+        self._conversation = (
             None
             if found.displaced is None
             else affinity_key(request.tenant, request.members, request.headers)
         )
         self._slot: Slot | None = None
         self._suits: Callable[[Route], bool] | None = None
-        self._began: float | None = None
-        self._entered = 0.0
+        self._sent_at: float | None = None
+        self._entered_at = 0.0
         self._entered_slot: Slot | None = None
         self.key = 0
         self.skipped: list[Route] = []
 
-    def all(self, suits: Callable[[Route], bool]) -> bool:
+    def all_suit(self, suits: Callable[[Route], bool]) -> bool:
         """Whether every route that may come suits."""
         groups = self.groups
         if self._longer is not None:
             groups += _groups(self._router, self._request, self._longer)
         return all(suits(route) for group in groups for route in group)
 
-    def keep(self, suits: Callable[[Route], bool]) -> bool:
+    def keep_only(self, suits: Callable[[Route], bool]) -> bool:
         """Leave out, for good, what does not suit. Whether there is anything left."""
         self._suits = suits
         self.groups = _suiting(self.groups, suits)
@@ -165,8 +165,8 @@ class CallPlan:
         return route
 
     def _choose(self, routes: Sequence[Route]) -> Route:
-        if self._key is not None and self._displaced is not None:
-            return choose_home(self._key, routes, self._displaced)
+        if self._conversation is not None and self._displaced is not None:
+            return choose_home(self._conversation, routes, self._displaced)
         return choose_quick(routes, self._clock.monotonic(), stream=self._request.stream)
 
     async def enter(self, route: Route) -> Slot:
@@ -177,16 +177,16 @@ class CallPlan:
         if self._request.stream:
             slot.prefill_begins()
         self._entered_slot = slot
-        self._entered = self._clock.monotonic()
-        self.key = route.state.credentials.pick(self._entered)
+        self._entered_at = self._clock.monotonic()
+        self.key = route.state.credentials.pick(self._entered_at)
         return slot
 
-    def began(self, route: Route) -> None:
+    def answered(self, route: Route) -> None:
         """The attempt that entered last is the one that answers."""
         if self._entered_slot is not None:
             self._entered_slot.first_token()
         now = self._clock.monotonic()
-        route.state.began(self.key, now - self._entered, now, stream=self._request.stream)
+        route.state.answered(self.key, now - self._entered_at, now, stream=self._request.stream)
 
     def refused(self, route: Route, error: UpstreamError) -> bool:
         """The attempt that entered last failed so. Whether another key may be tried at once."""
@@ -200,15 +200,15 @@ class CallPlan:
 
     def timeouts(self, route: Route) -> Timeouts:
         """The limits of an attempt that begins now: all attempts of a call share the total one."""
-        if self._began is None:
-            self._began = self._clock.monotonic()
+        if self._sent_at is None:
+            self._sent_at = self._clock.monotonic()
             return route.timeouts
         return replace(route.timeouts, total=max(self.deadline(route) - self._clock.monotonic(), 0))
 
     def deadline(self, route: Route) -> float:
         """The monotonic second at which ``route`` must have answered."""
-        began = self._clock.monotonic() if self._began is None else self._began
-        return began + route.timeouts.total
+        sent_at = self._clock.monotonic() if self._sent_at is None else self._sent_at
+        return sent_at + route.timeouts.total
 
     def _fits(self, route: Route) -> bool:
         """Whether the prompt may fit the route's context. One that does not is noted."""

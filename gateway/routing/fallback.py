@@ -121,7 +121,7 @@ class _Search(Generic[T]):
                     continue
                 state.failed(error, self._clock.monotonic())
                 raise
-            self._plan.began(route)
+            self._plan.answered(route)
             return got
 
     def _go_on(self, route: Route, error: UpstreamError | QueueFull) -> None:

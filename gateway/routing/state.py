@@ -97,7 +97,7 @@ class TargetState:
         """Seconds that such a call waits for its answer; 0 when unknown."""
         return (self.streamed if stream else self.plain).value(now)
 
-    def began(self, key: int, seconds: float, now: float, *, stream: bool) -> None:
+    def answered(self, key: int, seconds: float, now: float, *, stream: bool) -> None:
         """An answer, or the content of a stream, came after ``seconds``."""
         if self.breaker.is_open:
             self.breaker.worked()

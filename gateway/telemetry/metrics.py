@@ -78,7 +78,7 @@ class Metrics:
         self.completion = Counter("headway_completion_tokens_total", "Completion tokens.")
         self.duration = Histogram("headway_request_duration_seconds", "Length of a call.")
         self.ttft = Histogram("headway_time_to_first_token_seconds", "Start to first content.")
-        self.gap = Histogram("headway_time_per_output_token_seconds", "Mean gap of a call.")
+        self.tpot = Histogram("headway_time_per_output_token_seconds", "Mean gap of a call.")
 
     @property
     def counters(self) -> tuple[Counter, ...]:
@@ -88,7 +88,7 @@ class Metrics:
     @property
     def histograms(self) -> tuple[Histogram, ...]:
         """Every histogram."""
-        return (self.duration, self.ttft, self.gap)
+        return (self.duration, self.ttft, self.tpot)
 
     def gauge(self, name: str, meaning: str, read: Gauge) -> None:
         """Register a value that is read when somebody asks."""

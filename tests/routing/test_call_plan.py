@@ -66,12 +66,12 @@ def test_a_call_may_need_something_of_its_targets() -> None:
         "c": a_target(models=["big"]),
     }
     plan = Roads(targets, models={MODEL: {"longer_context": "big"}}).plan()
-    assert not plan.all(lambda route: route.target in {"a", "b"})
-    assert plan.all(lambda route: route.target in {"a", "b", "c"})
-    assert plan.keep(lambda route: route.responses)
+    assert not plan.all_suit(lambda route: route.target in {"a", "b"})
+    assert plan.all_suit(lambda route: route.target in {"a", "b", "c"})
+    assert plan.keep_only(lambda route: route.responses)
     assert names(plan.groups) == [["b"]]
     assert names(plan.longer(plan.groups[0][0])) == []
-    assert not plan.keep(lambda route: route.target == "x")
+    assert not plan.keep_only(lambda route: route.target == "x")
 
 
 async def test_the_place_is_held_for_the_attempt() -> None:
@@ -189,6 +189,6 @@ async def test_a_stream_is_prefilling_until_its_content() -> None:
         route = plan.groups[0][0]
         slot = await plan.enter(route)
         assert roads.admission.prefilling("a", Lane.INTERACTIVE) == int(stream)
-        plan.began(route)
+        plan.answered(route)
         assert roads.admission.prefilling("a", Lane.INTERACTIVE) == 0
         slot.release()

@@ -42,7 +42,7 @@ def test_the_slower_one_gets_nothing() -> None:
     """At equal load the call goes where it waits less, until that is forgotten."""
     routes = replicas(1, 1)
     for route, seconds in zip(routes, (2.0, 0.1), strict=True):
-        route.state.began(0, seconds, 0.0, stream=True)
+        route.state.answered(0, seconds, 0.0, stream=True)
     assert shares(routes) == {"up1": 4000}
 
 

@@ -83,8 +83,8 @@ def test_the_engines_own_word_counts() -> None:
 def test_streams_and_plain_answers_are_timed_apart() -> None:
     """The first content of a stream and a whole answer are different waits."""
     state = a_state()
-    state.began(0, 0.2, 0, stream=True)
-    state.began(0, 3.0, 0, stream=False)
+    state.answered(0, 0.2, 0, stream=True)
+    state.answered(0, 3.0, 0, stream=False)
     assert state.latency(0, stream=True) == 0.2
     assert state.latency(0, stream=False) == 3.0
 
@@ -93,10 +93,10 @@ def test_a_beginning_is_no_end() -> None:
     """Streams that begin and break off are failures in a row; a broken target is back on trust."""
     state = TargetState("t", TargetPolicy.model_validate(a_target(breaker={"failures": 2})))
     for _ in range(2):
-        state.began(0, 0.1, 0, stream=True)
+        state.answered(0, 0.1, 0, stream=True)
         state.failed(StreamInterrupted("x", target="t"), 0)
     assert state.wait(0) > 0
-    state.began(0, 0.1, 5, stream=True)
+    state.answered(0, 0.1, 5, stream=True)
     assert state.wait(5) == 0
     state.failed(StreamInterrupted("x", target="t"), 5)
     state.worked()
