@@ -117,7 +117,7 @@ class Call:
             self.decision.lane,
             caller.tenant,
             request.stream,
-            self.told(),
+            self.conversation(),
             known,
             caller.may_use,
         )
@@ -138,7 +138,7 @@ class Call:
             )
         )
 
-    def told(self) -> Mapping[str, Any]:
+    def conversation(self) -> Mapping[str, Any]:
         """The members that tell which conversation this is, and how long."""
         return self.request.members
 

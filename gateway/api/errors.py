@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -75,6 +76,12 @@ def object_of(error: BaseException) -> bytes:
     if isinstance(error, e.UpstreamError) and error.body:
         return error.body
     return orjson.dumps(error_body(error.message, error.type, error.param, error.code))
+
+
+def members_of(error: BaseException) -> dict[str, Any]:
+    """``message``, ``type``, ``param`` and ``code`` as ``object_of`` has them."""
+    members: dict[str, Any] = orjson.loads(object_of(error))["error"]
+    return members
 
 
 def answer_for(error: BaseException) -> ErrorAnswer:

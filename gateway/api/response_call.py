@@ -3,10 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from gateway.api.calls import Call, CallParts
-from gateway.api.errors import object_of
+from gateway.api.errors import members_of
 from gateway.api.response_relay import ChatRelay, NativeRelay, ResponseRelay
 from gateway.core.endpoints import CHAT, RESPONSES
 from gateway.core.errors import InvalidRequest
@@ -62,7 +60,7 @@ class ResponseCall(Call):
             if not self.plan.keep_only(_native):
                 raise
 
-    def told(self) -> Mapping[str, Any]:
+    def conversation(self) -> Mapping[str, Any]:
         """The whole conversation, which begins like those before it and those that follow."""
         members = self.asked.members
         start = {"role": "system", "content": members.get("instructions") or ""}
@@ -87,7 +85,7 @@ class ResponseCall(Call):
 
     def error_event(self, error: BaseException) -> bytes:
         """The event that ends a broken stream: ``response.failed`` if the target called it that."""
-        told = orjson.loads(object_of(error))["error"]
+        told = members_of(error)
         relay = self._relay
         if relay is not None and relay.failed:
             response = as_failed(relay.response, told["code"] or told["type"], told["message"])

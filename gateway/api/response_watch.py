@@ -4,10 +4,9 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 
-import orjson
 from starlette.responses import StreamingResponse
 
-from gateway.api.errors import object_of
+from gateway.api.errors import members_of
 from gateway.api.relay import HEARTBEAT
 from gateway.core.errors import HeadwayError
 from gateway.jobs.responses import ResponseService
@@ -38,7 +37,7 @@ async def _pieces(
         try:
             response = await service.get(caller, response_id)
         except HeadwayError as error:
-            told = orjson.loads(object_of(error))["error"]
+            told = members_of(error)
             yield encoded([error_event(Numbered(), told)])
             return
         status = response["status"]

@@ -24,7 +24,7 @@ async def keep_doing(
     """Take steps until cancelled, ``every`` seconds apart or when ``wake`` is set.
 
     With ``busy`` a step that found something (is true) is followed by the next one at once. A
-    fault of a step is logged and is no end: the next one comes 1 second later, then 2, then 4.
+    fault of a step is logged and is no end: the pause after it is 1 second longer, then 2, then 4.
     """
     faults = 0
     while True:

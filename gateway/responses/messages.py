@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 from gateway.core.errors import InvalidRequest
+from gateway.schemas.requests import no_text, wrong_type
 
 Json = dict[str, Any]
 _ROLES = {"developer": "system"}
@@ -20,7 +21,7 @@ def chat_messages(instructions: str | None, items: Iterable[Mapping[str, Any]]) 
     for position, item in enumerate(items):
         place, kind = f"input[{position}]", item.get("type")
         if kind == "reasoning":
-            thoughts += _thoughts(item)
+            thoughts += _thoughts(item, place)
         elif kind == "function_call":
             _add_call(messages, item, place, thoughts)
             thoughts = ""
@@ -35,25 +36,28 @@ def _message(item: Mapping[str, Any], place: str) -> Json:
     if kind == "message":
         role = item["role"]
         if role == "assistant":
-            return _assistant(item["content"], place)
-        return {"role": _ROLES.get(role, role), "content": _content(item["content"], place)}
+            return _assistant(item["content"], f"{place}.content")
+        return {
+            "role": _ROLES.get(role, role),
+            "content": _content(item["content"], f"{place}.content"),
+        }
     if kind == "function_call_output":
         call_id = _text(item, "call_id", place)
         content = _content(item.get("output", ""), f"{place}.output")
         return {"role": "tool", "tool_call_id": call_id, "content": content}
-    return _cannot(f"{place}.type", kind)
+    return unsupported(f"{place}.type", kind)
 
 
 def _assistant(content: Any, place: str) -> Json:
     """What the model said before: text and refusal apart."""
     if isinstance(content, str):
         return {"role": "assistant", "content": content}
-    parts = list(map(_object, content))
+    parts = _objects(content, place)
     refusals = [str(part.get("refusal", "")) for part in parts if part.get("type") == "refusal"]
     texts = [part for part in parts if part.get("type") != "refusal"]
     for part in texts:
         if part.get("type") not in _TEXTS:
-            _cannot(f"{place}.content", part.get("type"))
+            unsupported(place, part.get("type"))
     said = "".join(str(part.get("text", "")) for part in texts)
     message: Json = {"role": "assistant", "content": said if texts or not refusals else None}
     if refusals:
@@ -84,13 +88,7 @@ def _content(content: Any, place: str) -> Any:
     """A text stays one, and so do parts that are nothing but text."""
     if isinstance(content, str):
         return content
-    if not isinstance(content, list):
-        raise InvalidRequest(
-            f"Invalid type for '{place}': expected a string or an array of objects.",
-            param=place,
-            code="invalid_type",
-        )
-    parts = [_part(_object(part), f"{place}.content[{at}]") for at, part in enumerate(content)]
+    parts = [_part(part, f"{place}[{at}]") for at, part in enumerate(_objects(content, place))]
     if len(parts) == 1 and parts[0]["type"] == "text":
         return parts[0]["text"]
     return parts
@@ -110,35 +108,31 @@ def _part(part: Json, place: str) -> Json:
         return {"type": "file", "file": {name: part[name] for name in names if part.get(name)}}
     if kind == "input_audio" and part.get("input_audio"):
         return {"type": "input_audio", "input_audio": part["input_audio"]}
-    return _cannot(place, kind)
+    return unsupported(place, kind)
 
 
-def _thoughts(item: Mapping[str, Any]) -> str:
-    parts = item.get("content") or []
-    return "".join(str(_object(part).get("text", "")) for part in parts)
+def _thoughts(item: Mapping[str, Any], place: str) -> str:
+    parts = _objects(item.get("content") or [], f"{place}.content")
+    return "".join(str(part.get("text", "")) for part in parts)
 
 
-def _object(value: Any) -> Json:
-    if not isinstance(value, dict):
-        raise InvalidRequest(
-            "Parts of a content must be objects.", param="input", code="invalid_type"
-        )
-    return value
+def _objects(content: Any, place: str) -> list[Json]:
+    if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
+        wrong_type(place, "a string or an array of objects")
+    return content
 
 
 def _text(item: Mapping[str, Any], name: str, place: str) -> str:
     value = item.get(name)
     if not isinstance(value, str):
-        raise InvalidRequest(
-            f"'{place}.{name}' must be a string.", param=f"{place}.{name}", code="invalid_type"
-        )
+        no_text(f"{place}.{name}", value)
     return value
 
 
-def _cannot(place: str, kind: object) -> NoReturn:
-    shown = str(kind)[:64]
+def unsupported(place: str, kind: object) -> NoReturn:
+    """Raise InvalidRequest for a ``kind`` that the targets of the model do not know."""
     raise InvalidRequest(
-        f"'{place}': the type '{shown}' is not supported by the model's targets.",
+        f"'{place}': '{str(kind)[:64]}' is not supported by the model's targets.",
         param=place,
         code="unsupported_value",
     )

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gateway.core.errors import InvalidRequest
-from gateway.responses.messages import chat_messages
+from gateway.responses.messages import chat_messages, unsupported
 from gateway.schemas.requests import wrong_type
 
 Json = dict[str, Any]
@@ -88,7 +87,7 @@ def _add_tools(chat: Json, members: Mapping[str, Any]) -> None:
             tools = [tool for tool in tools if tool["function"]["name"] in names]
             choice = choice.get("mode")
         else:
-            raise _cannot("tool_choice", kind)
+            unsupported("tool_choice", kind)
     if tools:
         chat["tools"] = tools
     if tools and choice is not None:
@@ -99,7 +98,7 @@ def _add_tools(chat: Json, members: Mapping[str, Any]) -> None:
 
 def _tool(tool: Mapping[str, Any], place: str) -> Json:
     if tool.get("type") != "function":
-        raise _cannot(f"{place}.type", tool.get("type"))
+        unsupported(f"{place}.type", tool.get("type"))
     if not isinstance(tool.get("name"), str):
         wrong_type(f"{place}.name", "a string")
     function = {name: value for name, value in tool.items() if name != "type" and value is not None}
@@ -108,12 +107,3 @@ def _tool(tool: Mapping[str, Any], place: str) -> Json:
 
 def _objects(value: Any) -> list[Json]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _cannot(place: str, kind: object) -> InvalidRequest:
-    shown = str(kind)[:64]
-    return InvalidRequest(
-        f"'{place}': '{shown}' is not supported by the model's targets.",
-        param=place,
-        code="unsupported_value",
-    )

@@ -36,6 +36,7 @@ def test_every_error_has_an_answer(kind: type[e.HeadwayError]) -> None:
     assert 400 <= answer.status < 600
     error = orjson.loads(answer.body)["error"]
     assert error["message"] == "words"
+    assert errors.members_of(made(kind)) == error
     assert set(error) == {"message", "type", "param", "code"}
 
 

@@ -89,7 +89,12 @@ def test_calls_belong_to_the_turn_before() -> None:
         ({"type": "web_search_call"}, "input[0].type"),
         (_user([{"type": "input_image", "file_id": "file-1"}]), "input[0].content[0]"),
         (_user([{"type": "input_text"}]), "input[0].content[0].text"),
-        (_user(["text"]), "input"),
+        (_user(["text"]), "input[0].content"),
+        (
+            {"type": "function_call_output", "call_id": "1", "output": [{"type": "x"}]},
+            "input[0].output[0]",
+        ),
+        ({"type": "reasoning", "content": "x"}, "input[0].content"),
         ({"type": "function_call", "name": "f", "arguments": "{}"}, "input[0].call_id"),
         ({"type": "function_call_output", "call_id": "1", "output": 3}, "input[0].output"),
         (
