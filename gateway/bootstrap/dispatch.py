@@ -25,6 +25,7 @@ from gateway.bootstrap.late_work import capped_shards, purse_keeper
 from gateway.bootstrap.local import parse_addresses, with_addresses
 from gateway.bootstrap.observers import Observers
 from gateway.bootstrap.pools import target_carriers, target_pools
+from gateway.bootstrap.reports import Reporting
 from gateway.bootstrap.store_url import store_url
 from gateway.core.clock import Clock, SystemClock
 from gateway.core.ids import new_id
@@ -41,6 +42,7 @@ from gateway.dispatch.pool import Pool
 from gateway.dispatch.process import Runs, run_until
 from gateway.dispatch.reaper import Reaper
 from gateway.dispatch.renewer import Renewer
+from gateway.dispatch.report import dispatcher_report
 from gateway.dispatch.run import RowRunner
 from gateway.dispatch.settle import Settler
 from gateway.dispatch.webhooks import Patience, Webhooks
@@ -70,6 +72,7 @@ from gateway.store.jobs import LISTING, JobStore
 from gateway.store.load import LoadChannel
 from gateway.store.parts import PartFiles
 from gateway.store.queue import QueueClient, RetryRule
+from gateway.store.reports import TargetReports
 from gateway.store.responses import ResponseStore
 from gateway.store.usage import UsageTotals
 from gateway.telemetry.logs import set_up_logs
@@ -189,7 +192,9 @@ def _lanes(
     capped = capped_shards(policy, lanes)
     forecaster = Forecaster(QueueClient(redis), clock, hurry.note, capped)
     keeper = purse_keeper(lanes, redis, fleet.me, clock)
-    return lanes, (monitor, listener, talk, keeper, forecaster)
+    make = partial(dispatcher_report, lanes)
+    reporting = Reporting(TargetReports(redis, clock), fleet.me, "dispatcher", make)
+    return lanes, (monitor, listener, talk, keeper, forecaster, reporting)
 
 
 def _tell(lanes: Mapping[str, TargetLane], target: str, load: EngineLoad) -> None:

@@ -23,6 +23,7 @@ from gateway.bootstrap.drain import Drain
 from gateway.bootstrap.gauges import show_places, show_targets
 from gateway.bootstrap.observers import Observers
 from gateway.bootstrap.probes import Watch
+from gateway.bootstrap.reports import Reporting
 from gateway.bootstrap.share import Share
 from gateway.core.clock import Clock
 from gateway.core.ids import new_id
@@ -40,6 +41,7 @@ from gateway.routing.admission import Admission
 from gateway.routing.classifier import Classifier
 from gateway.routing.cooldowns import SharedCooldowns
 from gateway.routing.load import LoadReporter
+from gateway.routing.report import gateway_report
 from gateway.routing.router import Router
 from gateway.routing.target_monitor import TargetMonitor
 from gateway.store.batches import BatchStore
@@ -52,6 +54,7 @@ from gateway.store.job_commands import JobCommands
 from gateway.store.jobs import LISTING, JobStore
 from gateway.store.load import LoadChannel, LoadWord
 from gateway.store.queue import QueueClient
+from gateway.store.reports import TargetReports
 from gateway.store.responses import ResponseStore
 from gateway.store.room import DiskRoom
 from gateway.store.usage import UsageTotals
@@ -121,8 +124,10 @@ async def build_gateway(
         redis, TargetMonitor(policy, router.states, registry.get_page), router, clock
     )
     telling = _tell_load(redis, admission, observers)
-    beside = (shipper.run(), watch.run(), disk.room.run(), tending, telling, *observers.loops())
-    loops = [asyncio.create_task(loop) for loop in beside]
+    make = partial(gateway_report, router.states, admission, clock)
+    reporting = Reporting(TargetReports(redis, clock), new_id("g"), "gateway", make)
+    beside = (shipper.run(), watch.run(), disk.room.run(), tending, telling, reporting.run())
+    loops = [asyncio.create_task(loop) for loop in (*beside, *observers.loops())]
     ends = (partial(_stop, loops), registry.aclose, shipper.close, observers.aclose, redis.aclose)
     return Gateway(app, ends)
 

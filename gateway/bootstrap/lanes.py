@@ -13,7 +13,9 @@ from gateway.dispatch.lane import TargetLane
 from gateway.dispatch.load import InteractiveLoad
 from gateway.dispatch.purse import CostCap, Purse
 from gateway.dispatch.rate import RateBudget
+from gateway.pacing.advice import EngineFlags
 from gateway.pacing.shared import Caps, SharedEngine
+from gateway.pacing.watch import EngineWatch
 from gateway.pacing.window import FixedWindow, Pacer
 from gateway.policy.lanes import BatchLane
 from gateway.policy.model import Policy
@@ -67,6 +69,8 @@ class Lanes:
         if target.shared:
             pacer = SharedEngine(_caps(batch), waiting, self._clock, late, share)
         lane = TargetLane(name, pacer, self._gate(), budgets, self._clock, start=start)
+        if target.shared:
+            lane.watch = self._watch(name, target)
         if batch.when == "late":
             lane.admits = late
             lane.purse = _purse(target)
@@ -74,6 +78,17 @@ class Lanes:
             lane.admits = lambda: waiting() == (0, 0)
         self._load.listen(name, lane.hear)
         return lane
+
+    def _watch(self, name: str, target: TargetPolicy) -> EngineWatch:
+        part = self._fleet.at(name)
+
+        def beside() -> float:
+            known = self._load.at(name)
+            return part.beside() + (known.calls - known.prefilling if known else 0)
+
+        engine = target.engine
+        flags = EngineFlags(engine.max_num_seqs, engine.max_num_batched_tokens)
+        return EngineWatch(flags, target.lanes.batch.itl_target, beside, self._clock)
 
     def _gate(self) -> Gate:
         settings = self._settings

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from gateway import __version__
-from gateway.cli import batch, jobs, keys, plan, policy, queue, serve, settings, usage
+from gateway.cli import batch, jobs, keys, plan, policy, queue, serve, settings, targets, usage
 from gateway.core.errors import ConfigError, HeadwayError, StartError
 
 _FAILED = 1
@@ -25,6 +25,7 @@ app.add_typer(batch.app, name="batch")
 app.add_typer(jobs.app, name="jobs")
 app.command()(usage.usage)
 app.add_typer(queue.app, name="queue")
+app.command()(targets.targets)
 app.add_typer(policy.app, name="policy")
 app.add_typer(keys.app, name="keys")
 app.command()(plan.plan)

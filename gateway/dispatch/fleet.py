@@ -88,7 +88,7 @@ class Fleet:
             part.others[word.dispatcher] = load
             turned = name in word.turns and part.heard(word.turns[name])
             if load.prefilling > was.prefilling:
-                lane.others_started()
+                lane.pacer.started()
             if load.active and not was.active:
                 self.speaks.set()
             if turned or load != was:

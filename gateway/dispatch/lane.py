@@ -16,6 +16,7 @@ from gateway.pacing.window import Pacer
 
 if TYPE_CHECKING:
     from gateway.dispatch.purse import Purse
+    from gateway.pacing.watch import EngineWatch
 
 _CROWD_SECONDS = 10.0
 _CUT = 0.8
@@ -54,10 +55,11 @@ class TargetLane:
         self.isolating: object | None = None
         self.admits: Callable[[], bool] = lambda: True
         self.purse: Purse | None = None
+        self.watch: EngineWatch | None = None
         self.users: list[Callable[[], None]] = []
         self.taken = 0
         self._prefill_tokens = 0
-        self._pacer = pacer
+        self.pacer = pacer
         self._budgets = budgets
         self._clock = clock
         self._open = start
@@ -79,8 +81,8 @@ class TargetLane:
             return math.inf
         if not self.admits() or (self.purse and not self.purse.affords(tokens)):
             return _LOOK_AGAIN
-        if not self._pacer.places(running, len(self.prefilling), self._prefill_tokens):
-            if running >= self._pacer.window():
+        if not self.pacer.places(running, len(self.prefilling), self._prefill_tokens):
+            if running >= self.pacer.window():
                 return math.inf
             self._wished_at = self._clock.monotonic()
             return _LOOK_AGAIN
@@ -99,7 +101,7 @@ class TargetLane:
         visit = Visit(self, row, key, now, self._budgets[key].take(now, tokens))
         visit.cost = self.purse.reserve(tokens) if self.purse else 0.0
         self.running[row] = visit
-        self._pacer.started()
+        self.pacer.started()
         self.prefilling[row] = row.source.prompt_tokens
         self._prefill_tokens += row.source.prompt_tokens
         return visit
@@ -107,17 +109,21 @@ class TargetLane:
     def leave(self, row: HeldRow) -> None:
         """``row`` runs no more."""
         self._prefilled(row)
+        if self.watch:
+            self.watch.end(row)
         visit = self.running.pop(row, None)
         if visit is not None and self.purse and visit.cost:
             self.purse.dropped(visit.cost, begun=visit.begun)
         if visit is not None and row.ended:
-            self._pacer.ended(self._clock.monotonic() - visit.started)
+            self.pacer.ended(self._clock.monotonic() - visit.started)
 
     def generates(self, visit: "Visit") -> None:
         """The row has its first token: the next prompt may go out."""
+        if self.watch:
+            self.watch.first(visit.row, visit.row.source.prompt_tokens)
         if tokens := self._prefilled(visit.row):
             waited = self._clock.monotonic() - visit.started
-            self._pacer.first_token(waited, tokens, len(self.running))
+            self.pacer.first_token(waited, tokens, len(self.running))
             self.call()
 
     def _prefilled(self, row: HeldRow) -> int:
@@ -127,11 +133,13 @@ class TargetLane:
 
     def told(self, load: EngineLoad) -> None:
         """What the target says of itself."""
-        self._pacer.told(load, len(self.running))
+        if self.watch:
+            self.watch.told(load)
+        self.pacer.told(load, len(self.running))
 
     def hear(self, before: TargetLoad, now: TargetLoad) -> None:
         """What a gateway said of interactive calls here before, and what it says now."""
-        self._pacer.heard(now)
+        self.pacer.heard(now)
         if now.calls > before.calls or now.prefilling > before.prefilling:
             self.make_way()
         if (now.calls, now.prefilling) != (before.calls, before.prefilling):
@@ -141,10 +149,6 @@ class TargetLane:
         """What to tell other dispatchers: our rows here, and whether more would start."""
         wishes = self._clock.monotonic() - self._wished_at < _WISH_SECONDS
         return LaneLoad(len(self.running), len(self.prefilling), wishes)
-
-    def others_started(self) -> None:
-        """Another dispatcher sent a row."""
-        self._pacer.started()
 
     def make_way(self) -> None:
         """An interactive call came: rows without a token may have to wait behind it.
@@ -157,7 +161,7 @@ class TargetLane:
             waited = now - self.running[row].started
             if row.task is None or row.dropped or row.taken_back >= _MOST_TAKEN_BACK:
                 continue
-            if self._pacer.makes_way(waited, tokens, ahead):
+            if self.pacer.makes_way(waited, tokens, ahead):
                 row.makes_way = True
                 row.taken_back += 1
                 row.task.cancel()
@@ -169,7 +173,7 @@ class TargetLane:
         if not self.gate.healthy:
             return 1
         soon = sum(budget.rate() for budget in self._budgets) * _AHEAD_SECONDS
-        return int(min(self._pacer.window(), self._open, len(self.running) + max(soon, 1)))
+        return int(min(self.pacer.window(), self._open, len(self.running) + max(soon, 1)))
 
     def call(self) -> None:
         """Something changed: everyone who uses the lane looks whether a row may start."""
@@ -186,13 +190,15 @@ class TargetLane:
         self._crowds = 0
         if self._open != math.inf:
             self._open += 1 if self._open < self._safe else 1 / self._open
-            if self._open > self._pacer.window():
+            if self._open > self.pacer.window():
                 self._open = math.inf
             self.call()
 
     def ended(self, visit: "Visit", usage: Usage) -> None:
         """The row's answer is whole and took so many tokens."""
         self._budgets[visit.key].used(visit.started, visit.reserved, usage.total)
+        if self.watch:
+            self.watch.done(usage)
         if self.purse:
             self.purse.paid(visit.cost, usage)
             visit.cost = 0.0
@@ -280,3 +286,8 @@ class Visit:
     def first_token(self) -> None:
         """The target began to generate: the next prompt may go out."""
         self.lane.generates(self)
+
+    def token(self) -> None:
+        """The target generated more."""
+        if self.lane.watch:
+            self.lane.watch.token(self.row)

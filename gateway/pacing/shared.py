@@ -16,6 +16,7 @@ from gateway.core.load import TargetLoad
 from gateway.core.targets import EngineLoad
 from gateway.pacing.room import EngineRoom
 from gateway.pacing.share import WHOLE, Share
+from gateway.pacing.window import CapsNow
 
 _AIM: Final = 0.95
 _SPARE: Final = 0.9
@@ -118,6 +119,15 @@ class SharedEngine:
         more = int(tokens < self._part.tokens(self._caps.prefill_tokens))
         idle = self._part.prompts(self._caps.prefill_idle, prefilling)
         return max(0, min(free, max(idle, more)))
+
+    def caps(self) -> CapsNow:
+        """What was found, and the gate that holds now."""
+        waiting = self._waiting()
+        if waiting is None or waiting.calls:
+            prompts = self._caps.prefill_busy + self._late()
+        else:
+            prompts = self._caps.prefill_idle
+        return CapsNow(self._cap(), self.window(), prompts, self._ttft or None, self._gap or None)
 
     def started(self) -> None:
         """A row starts."""

@@ -1,10 +1,30 @@
 """How many rows run at one target, and how many more to lease for it."""
 
-from typing import Protocol
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
 
 from gateway.core.load import TargetLoad
 from gateway.core.targets import EngineLoad
 from gateway.pacing.share import WHOLE, Share
+
+
+@dataclass(frozen=True, slots=True)
+class CapsNow:
+    """Caps as they are now, of all dispatchers together; ``ours`` is our part of ``rows``.
+
+    ``prompts`` may be without a first token; None: any number. ``ttft`` and ``gap`` are those of
+    interactive calls here, in seconds; None: not measured.
+    """
+
+    rows: int
+    ours: int
+    prompts: int | None = None
+    ttft: float | None = None
+    gap: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return asdict(self)
 
 
 class Pacer(Protocol):
@@ -19,6 +39,9 @@ class Pacer(Protocol):
         ``prefilling`` of the ``running`` rows have not produced a token yet; their prompts have
         about ``tokens`` tokens.
         """
+
+    def caps(self) -> CapsNow:
+        """What to tell an operator."""
 
     def started(self) -> None:
         """A row starts."""
@@ -57,6 +80,10 @@ class FixedWindow:
         """The free places of the window; the phase of a row makes no difference."""
         del prefilling, tokens
         return max(0, self._share.rows(self._size, running))
+
+    def caps(self) -> CapsNow:
+        """The window, and our part of it."""
+        return CapsNow(self._size, self.window())
 
     def started(self) -> None:
         """Changes nothing."""

@@ -90,6 +90,13 @@ class PricePolicy(PolicyModel):
         return Price(self.input, self.output, self.input if self.cached is None else self.cached)
 
 
+class EnginePolicy(PolicyModel):
+    """Flags with which an engine was started; advice is reckoned from them."""
+
+    max_num_seqs: int = Field(default=256, ge=1)
+    max_num_batched_tokens: int = Field(default=2048, ge=1)
+
+
 class BatchApiPolicy(PolicyModel):
     """Use of a provider's own Batch API for batch rows that can wait.
 
@@ -127,6 +134,7 @@ class TargetPolicy(PolicyModel):
     api_key: SecretStr | None = None
     api_keys: tuple[SecretStr, ...] = ()
     limits: RateLimits = RateLimits()
+    engine: EnginePolicy = EnginePolicy()
     price: PricePolicy | None = None
     batch_api: BatchApiPolicy | None = None
     models: dict[str, str] = Field(min_length=1)

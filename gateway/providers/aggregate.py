@@ -42,10 +42,12 @@ async def aggregate(
     target: str,
     scrub: Scrubber,
     on_first_token: Callable[[], None] | None = None,
+    on_token: Callable[[], None] | None = None,
 ) -> Aggregated:
     """Read the stream to its end; ``events`` are the data of its events.
 
-    ``on_first_token`` is called once, at the first delta that carries content. Raises
+    ``on_first_token`` is called once, at the first delta that carries content, ``on_token`` at each
+    further one. Raises
     StreamInterrupted when the stream ends without a finish reason for each choice and without
     ``[DONE]``, the classified error for an error event, UpstreamFailed for anything else.
     """
@@ -64,7 +66,7 @@ async def aggregate(
             raise malformed_stream(target) from None
         if on_first_token is not None and has_content(chunk):
             on_first_token()
-            on_first_token = None
+            on_first_token = on_token
     if not answer.choices or not (done or answer.finished):
         raise ended_early(target)
     try:

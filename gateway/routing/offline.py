@@ -54,6 +54,9 @@ class RowPlace(Protocol):
     def first_token(self) -> None:
         """The target began to generate."""
 
+    def token(self) -> None:
+        """The target generated more."""
+
 
 class RowCaller:
     """Calls targets for the dispatcher.
@@ -109,7 +112,7 @@ class RowCaller:
         try:
             if stream and "text/event-stream" in reply.headers.get("content-type", ""):
                 source = events(reply.body, route.target)
-                whole = await aggregate(source, route.target, scrub, at.first_token)
+                whole = await aggregate(source, route.target, scrub, at.first_token, at.token)
                 await reply.finish()
                 answer, usage = whole.body, whole.usage
             else:

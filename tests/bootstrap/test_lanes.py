@@ -97,3 +97,15 @@ def test_a_change_of_load_wakes_the_lane(tmp_path: Path) -> None:
     made.hear(engine=(1, 0))
     made.hear()
     assert len(woken) == 3
+
+
+def test_an_engine_of_ours_is_watched(tmp_path: Path) -> None:
+    """Beside its rows count the calls that have their first token; a provider is no engine."""
+    made = _Made(tmp_path, engine={"kind": "vllm"}, cloud={"base_url": "https://x/v1"})
+    made.hear(engine=(5, 2))
+    assert made.lanes["cloud"].watch is None
+    assert made.lanes["engine"].watch is not None
+    caps = made.lanes["engine"].pacer.caps()
+    assert (caps.rows, caps.prompts) == (64, 1)
+    made.hear()
+    assert made.lanes["engine"].pacer.caps().prompts == 8

@@ -31,12 +31,16 @@ class Place:
     key: int = 0
     heads: list[RateLimits | None] = field(default_factory=list)
     firsts: int = 0
+    tokens: int = 0
 
     def head(self, rates: RateLimits | None) -> None:
         self.heads.append(rates)
 
     def first_token(self) -> None:
         self.firsts += 1
+
+    def token(self) -> None:
+        self.tokens += 1
 
 
 ONE, TWO = Place(), Place("two")
@@ -73,7 +77,7 @@ async def test_streams_and_puts_together(caller: RowCaller, upstream: ScriptedUp
     assert got.body["choices"][0]["message"]["content"].endswith("w15")
     assert got.usage is not None
     assert (got.usage.prompt, got.usage.completion) == (3, 16)
-    assert place.firsts == 1
+    assert (place.firsts, place.tokens) == (1, 15)
     assert place.heads == [RateLimits(RateLimit(60, 59, 10.0))]
     await caller.call("m", "/v1/chat/completions", CHAT, "r2", ONE)
     assert upstream.connections == 1
