@@ -116,5 +116,7 @@ def model_not_found(model: str) -> ModelNotFound:
     """The same answer for a model that does not exist and one the key may not use."""
     shown = model if len(model) <= 200 else model[:200] + "…"  # noqa: PLR2004 - room for any name
     return ModelNotFound(
-        f"The model '{shown}' does not exist or you do not have access to it.", param="model"
+        f"The model '{shown}' does not exist or you do not have access to it: GET /v1/models "
+        "lists those you have.",
+        param="model",
     )
