@@ -72,10 +72,10 @@ async def with_retries(
         if rule.attempts == 1 or not may_try_again(error, rule):
             raise
         first = error
-    return await _again(attempt, first, rule, clock, Stop(rule, deadline, clock, state, patient))
+    return await _again(attempt, first, rule, clock, _Stop(rule, deadline, clock, state, patient))
 
 
-class Stop:
+class _Stop:
     """Says when it is enough."""
 
     def __init__(
@@ -92,12 +92,12 @@ class Stop:
         self._state = state
         self._patient = patient
 
-    def __call__(self, state: tenacity.RetryCallState) -> bool:
-        """Whether the failure that ``state`` tells of is the last. A retry is counted."""
+    def __call__(self, tried: tenacity.RetryCallState) -> bool:
+        """Whether the failure that ``tried`` tells of is the last. A retry is counted."""
         return (
-            state.attempt_number >= self._rule.attempts
-            or self._clock.monotonic() + state.upcoming_sleep > self._deadline
-            or not (self._patient or self._soon(_error_of(state)))
+            tried.attempt_number >= self._rule.attempts
+            or self._clock.monotonic() + tried.upcoming_sleep > self._deadline
+            or not (self._patient or self._soon(_error_of(tried)))
             or not (self._state is None or self._state.budget.take())
         )
 
@@ -112,8 +112,12 @@ async def _again(
     first: UpstreamError,
     rule: RetryPolicy,
     clock: Clock,
-    stop: Stop,
+    stop: _Stop,
 ) -> T:
+    """Go on after the first failure, which the library is shown as its first attempt.
+
+    Nearly every call works at once: only those that do not pay for the library.
+    """
     failed: list[UpstreamError] = [first]
 
     async def once() -> T:
@@ -121,8 +125,8 @@ async def _again(
             raise failed.pop()
         return await attempt()
 
-    def wait(state: tenacity.RetryCallState) -> float:
-        return delay_before(state.attempt_number, _error_of(state), rule)
+    def wait(tried: tenacity.RetryCallState) -> float:
+        return delay_before(tried.attempt_number, _error_of(tried), rule)
 
     retrying = tenacity.AsyncRetrying(
         retry=tenacity.retry_if_exception(lambda error: may_try_again(error, rule)),
@@ -134,7 +138,7 @@ async def _again(
     return await retrying(once)
 
 
-def _error_of(state: tenacity.RetryCallState) -> BaseException:
-    error = state.outcome.exception() if state.outcome is not None else None
+def _error_of(tried: tenacity.RetryCallState) -> BaseException:
+    error = tried.outcome.exception() if tried.outcome is not None else None
     assert error is not None, "waits only follow failures"
     return error
