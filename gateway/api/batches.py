@@ -1,11 +1,12 @@
 """The Batches API: /v1/batches."""
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from gateway.api.auth import caller_of
 from gateway.api.body import read_body
+from gateway.api.json_response import JsonResponse
 from gateway.batches.service import BatchService
 from gateway.core.settings import Settings
 from gateway.schemas.batch import parse_batch_create
@@ -38,20 +39,20 @@ class BatchesApi:
         wanted = parse_batch_create(body, self._min_window)
         key = request.headers.get("idempotency-key")
         record = await self._service.create(caller_of(request), wanted, key)
-        return JSONResponse(record.to_openai())
+        return JsonResponse(record.to_openai())
 
     async def list(self, request: Request) -> Response:
         """GET /v1/batches, newest first."""
         page = parse_page(request.query_params, prefix="batch_")
         records, has_more = await self._service.page(caller_of(request), page)
-        return JSONResponse(list_object([r.to_openai() for r in records], has_more=has_more))
+        return JsonResponse(list_object([r.to_openai() for r in records], has_more=has_more))
 
     async def retrieve(self, request: Request) -> Response:
         """GET /v1/batches/{batch_id}."""
         record = await self._service.get(caller_of(request), request.path_params["batch_id"])
-        return JSONResponse(record.to_openai())
+        return JsonResponse(record.to_openai())
 
     async def cancel(self, request: Request) -> Response:
         """POST /v1/batches/{batch_id}/cancel."""
         record = await self._service.cancel(caller_of(request), request.path_params["batch_id"])
-        return JSONResponse(record.to_openai())
+        return JsonResponse(record.to_openai())

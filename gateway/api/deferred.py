@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from gateway.api.auth import CALLER
+from gateway.api.json_response import JsonResponse
 from gateway.jobs.service import JobService
 from gateway.schemas.job import deferred_call
 from gateway.schemas.requests import ModelRequest
@@ -45,7 +45,7 @@ class Deferred:
         await answer(scope, receive, send)
 
 
-def accepted(record: JobRecord) -> JSONResponse:
+def accepted(record: JobRecord) -> JsonResponse:
     """202 with the job and where it is."""
     headers = {"location": f"/v1/jobs/{record.id}"}
-    return JSONResponse(record.to_openai(), _ACCEPTED, headers)
+    return JsonResponse(record.to_openai(), _ACCEPTED, headers)

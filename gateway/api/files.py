@@ -5,21 +5,22 @@ from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from gateway.api.auth import caller_of
 from gateway.api.body import declared_length
+from gateway.api.json_response import JsonResponse
 from gateway.api.multipart import Form, receive
 from gateway.core.errors import ClientGone, MissingParameter, PayloadTooLarge
 from gateway.core.settings import Settings
+from gateway.schemas.deleted import deleted_object
 from gateway.schemas.file import (
     BATCH,
     MAX_EXPIRY,
     check_expiry,
     check_filename,
     check_purpose,
-    deleted_object,
 )
 from gateway.schemas.lists import list_object, parse_page
 from gateway.store.files import FileRecord, FileStore, Upload
@@ -66,7 +67,7 @@ class FilesApi:
             raise ClientGone("The caller left during the upload.") from None
         finally:
             await upload.abort()
-        return JSONResponse(record.to_openai())
+        return JsonResponse(record.to_openai())
 
     async def list(self, request: Request) -> Response:
         """GET /v1/files."""
@@ -74,18 +75,18 @@ class FilesApi:
         page = parse_page(query, default=_PAGE, most=_PAGE, prefix="file-")
         purpose = query.get("purpose") or None
         records, has_more = await self._files.page(caller_of(request).tenant, page, purpose)
-        return JSONResponse(list_object([r.to_openai() for r in records], has_more=has_more))
+        return JsonResponse(list_object([r.to_openai() for r in records], has_more=has_more))
 
     async def retrieve(self, request: Request) -> Response:
         """GET /v1/files/{file_id}."""
         record = await self._files.get(caller_of(request).tenant, request.path_params["file_id"])
-        return JSONResponse(record.to_openai())
+        return JsonResponse(record.to_openai())
 
     async def delete(self, request: Request) -> Response:
         """DELETE /v1/files/{file_id}. A batch that uses the file goes on with its own link."""
         file_id = request.path_params["file_id"]
         await self._files.delete(caller_of(request).tenant, file_id)
-        return JSONResponse(deleted_object(file_id))
+        return JsonResponse(deleted_object("file", file_id))
 
     async def content(self, request: Request) -> Response:
         """GET /v1/files/{file_id}/content: the bytes as they came, whatever Accept says."""

@@ -3,10 +3,11 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+
+from gateway.api.json_response import JsonResponse
 
 OPEN_PATHS = frozenset({"/livez", "/readyz"})
 
@@ -37,7 +38,7 @@ class Health:
     async def live(self, request: Request) -> Response:
         """200 as long as the event loop turns."""
         del request
-        return _json({"status": "ok"}, 200)
+        return JsonResponse({"status": "ok"}, 200)
 
     async def ready(self, request: Request) -> Response:
         """200 while interactive calls can be served, else 503; the body tells what is amiss."""
@@ -45,10 +46,6 @@ class Health:
         found = [(probe, await probe.check()) for probe in self._probes]
         checks = {probe.name: "ok" if good else "failing" for probe, good in found}
         if not all(good for probe, good in found if probe.required):
-            return _json({"status": "unavailable", "checks": checks}, 503)
+            return JsonResponse({"status": "unavailable", "checks": checks}, 503)
         status = "ok" if all(good for _, good in found) else "degraded"
-        return _json({"status": status, "checks": checks}, 200)
-
-
-def _json(value: object, status: int) -> Response:
-    return Response(orjson.dumps(value), status, media_type="application/json")
+        return JsonResponse({"status": status, "checks": checks}, 200)

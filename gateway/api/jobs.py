@@ -1,18 +1,19 @@
 """The Jobs API: /v1/jobs, one call of an inference endpoint that runs later."""
 
 from functools import partial
-from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from gateway.api.auth import caller_of
 from gateway.api.body import parsed, read_body
 from gateway.api.deferred import accepted
 from gateway.api.errors import refusal
+from gateway.api.json_response import JsonResponse
 from gateway.core.clock import Clock
 from gateway.jobs.service import JobService
+from gateway.schemas.deleted import deleted_object
 from gateway.schemas.job import parse_job_create
 from gateway.schemas.lists import list_object, parse_page
 
@@ -51,7 +52,7 @@ class JobsApi:
     async def retrieve(self, request: Request) -> Response:
         """GET /v1/jobs/{job_id}."""
         record = await self._service.get(caller_of(request), request.path_params["job_id"])
-        return JSONResponse(record.to_openai())
+        return JsonResponse(record.to_openai())
 
     async def result(self, request: Request) -> Response:
         """GET /v1/jobs/{job_id}/result: status and body as the call itself would have got them.
@@ -70,20 +71,19 @@ class JobsApi:
     async def cancel(self, request: Request) -> Response:
         """POST /v1/jobs/{job_id}/cancel."""
         record = await self._service.cancel(caller_of(request), request.path_params["job_id"])
-        return JSONResponse(record.to_openai())
+        return JsonResponse(record.to_openai())
 
     async def delete(self, request: Request) -> Response:
         """DELETE /v1/jobs/{job_id}: one that has ended."""
         job_id = request.path_params["job_id"]
         await self._service.delete(caller_of(request), job_id)
-        gone: dict[str, Any] = {"id": job_id, "object": "job", "deleted": True}
-        return JSONResponse(gone)
+        return JsonResponse(deleted_object("job", job_id))
 
     async def list(self, request: Request) -> Response:
         """GET /v1/jobs, newest first."""
         page = parse_page(request.query_params, prefix="job_")
         records, has_more = await self._service.page(caller_of(request), page)
-        return JSONResponse(list_object([r.to_openai() for r in records], has_more=has_more))
+        return JsonResponse(list_object([r.to_openai() for r in records], has_more=has_more))
 
 
 def _not_finished() -> Response:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from gateway.api.auth import caller_of
+from gateway.api.json_response import JsonResponse
 from gateway.routing.router import model_not_found
 from gateway.schemas.models import model_list, model_object
 
@@ -30,7 +30,7 @@ class Models:
         """GET /v1/models."""
         caller = caller_of(request)
         names = [name for name in self._names if caller.may_use(name)]
-        return _json(model_list(names, self._created))
+        return JsonResponse(model_list(names, self._created))
 
     async def retrieve(self, request: Request) -> Response:
         """GET /v1/models/{model}."""
@@ -38,8 +38,4 @@ class Models:
         name: str = request.path_params["model"]
         if name not in self._names or not caller.may_use(name):
             raise model_not_found(name)
-        return _json(model_object(name, self._created))
-
-
-def _json(value: object) -> Response:
-    return Response(orjson.dumps(value), media_type="application/json")
+        return JsonResponse(model_object(name, self._created))

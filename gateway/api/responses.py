@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -17,6 +17,7 @@ from gateway.api.calls import Call, CallParts, class_headers
 from gateway.api.deferred import prefers_async
 from gateway.api.errors import RawHeaders
 from gateway.api.inference import class_without_body, serve
+from gateway.api.json_response import JsonResponse
 from gateway.api.middleware import EXTRA_HEADERS, REQUEST_ID
 from gateway.api.response_call import ResponseCall
 from gateway.api.response_plain import answer_response
@@ -26,6 +27,7 @@ from gateway.core.errors import ClientError, HeadwayError, InvalidRequest
 from gateway.core.lanes import Lane
 from gateway.jobs.responses import ResponseService
 from gateway.routing.classifier import Decision
+from gateway.schemas.deleted import deleted_object
 from gateway.schemas.lists import list_object, parse_page, whole_number
 from gateway.schemas.responses import SOONEST, ResponseRequest, alone, parse_response
 
@@ -115,7 +117,7 @@ class CreateResponse:
         if asked.call.stream:
             answer: Response = watched(self._service, caller, response["id"])
         else:
-            answer = JSONResponse(response)
+            answer = JsonResponse(response)
         for name, value in _class_of(asked):
             answer.headers[name.decode()] = value.decode()
         await answer(scope, receive, send)
@@ -133,19 +135,18 @@ class ResponsesApi:
         response = await self._service.get(caller, response_id)
         if request.query_params.get("stream") == "true":
             return watched(self._service, caller, response_id, _after(request))
-        return JSONResponse(response)
+        return JsonResponse(response)
 
     async def cancel(self, request: Request) -> Response:
         """POST /v1/responses/{response_id}/cancel."""
         response_id = request.path_params["response_id"]
-        return JSONResponse(await self._service.cancel(caller_of(request), response_id))
+        return JsonResponse(await self._service.cancel(caller_of(request), response_id))
 
     async def delete(self, request: Request) -> Response:
         """DELETE /v1/responses/{response_id}."""
         response_id = request.path_params["response_id"]
         await self._service.delete(caller_of(request), response_id)
-        gone: Json = {"id": response_id, "object": "response", "deleted": True}
-        return JSONResponse(gone)
+        return JsonResponse(deleted_object("response", response_id))
 
     async def items(self, request: Request) -> Response:
         """GET /v1/responses/{response_id}/input_items, newest first."""
@@ -155,7 +156,7 @@ class ResponsesApi:
         if page.descending:
             items = items[::-1]
         rest = items[_place_after(items, page.after) :]
-        return JSONResponse(list_object(rest[: page.limit], has_more=len(rest) > page.limit))
+        return JsonResponse(list_object(rest[: page.limit], has_more=len(rest) > page.limit))
 
 
 def _place_after(items: Sequence[Json], after: str | None) -> int:

@@ -82,11 +82,6 @@ def file_object(
     }
 
 
-def deleted_object(file_id: str) -> dict[str, Any]:
-    """The answer to a delete."""
-    return {"id": file_id, "object": "file", "deleted": True}
-
-
 def _integer(value: object) -> int | None:
     if isinstance(value, bool):
         return None
