@@ -2,12 +2,14 @@
 
 import json
 import time
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gateway.cli.connection import ApiKey, BaseUrl, DataDir, connect
+from gateway.cli.following import AWAY_SECONDS, until_ended
 from gateway.cli.retry import retry_failed
 from gateway.cli.tables import show
 from gateway.core.errors import Unavailable
@@ -15,9 +17,7 @@ from gateway.core.errors import Unavailable
 if TYPE_CHECKING:
     from gateway.providers.api_client import ApiClient
 
-_ENDED = {"completed", "failed", "expired", "cancelled"}
 _POLL_SECONDS = 0.5
-_AWAY_SECONDS = 60.0
 _NOT_COMPLETED = 2
 
 app = typer.Typer(help="Submit, follow and fetch batches.", no_args_is_help=True)
@@ -135,7 +135,7 @@ def results(
                     answered = time.monotonic()
                 return
             except Unavailable:
-                if not follow or time.monotonic() - answered > _AWAY_SECONDS:
+                if not follow or time.monotonic() - answered > AWAY_SECONDS:
                     raise
             time.sleep(_POLL_SECONDS)
 
@@ -150,30 +150,19 @@ def _upload(client: "ApiClient", file: Path) -> dict[str, Any]:
 
 
 def _follow(client: "ApiClient", batch: dict[str, Any]) -> dict[str, Any]:
-    """Show progress until the batch ended; a gateway that is away for a minute is waited for."""
+    """The batch once it has ended; its progress is shown until then."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=_console(), transient=True) as progress:
         bar = progress.add_task(batch["status"], total=None)
-        answered = time.monotonic()
-        while batch["status"] not in _ENDED:
-            time.sleep(_POLL_SECONDS)
-            try:
-                batch = client.batch(batch["id"])
-            except Unavailable:
-                if time.monotonic() - answered > _AWAY_SECONDS:
-                    raise
-                continue
-            answered = time.monotonic()
-            counts = batch["request_counts"]
-            progress.update(
-                bar,
-                description=batch["status"],
-                completed=counts["completed"] + counts["failed"],
-                total=counts["total"] or None,
-            )
-    return batch
+
+        def show_progress(now: dict[str, Any]) -> None:
+            counts = now["request_counts"]
+            done, total = counts["completed"] + counts["failed"], counts["total"] or None
+            progress.update(bar, description=now["status"], completed=done, total=total)
+
+        return until_ended(batch, client.batch, repeat(_POLL_SECONDS), show_progress)
 
 
 def _save(client: "ApiClient", file_id: str, output: Path) -> None:

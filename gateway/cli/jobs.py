@@ -2,23 +2,21 @@
 
 import json
 import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gateway.cli.connection import ApiKey, BaseUrl, DataDir, connect
+from gateway.cli.following import until_ended
 from gateway.cli.tables import show
-from gateway.core.errors import Unavailable
 
 if TYPE_CHECKING:
     from gateway.providers.api_client import ApiClient
 
-_ENDED = {"completed", "failed", "expired", "cancelled"}
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
-_AWAY_SECONDS = 60.0
 _NOT_COMPLETED = 2
 
 app = typer.Typer(help="Have single calls run later.", no_args_is_help=True)
@@ -108,19 +106,15 @@ def _body(file: str) -> dict[str, Any]:
 
 
 def _follow(client: "ApiClient", job: dict[str, Any]) -> dict[str, Any]:
-    """The job once it has ended; a gateway that is away for a minute is waited for."""
-    pause, answered = _FIRST_PAUSE, time.monotonic()
-    while job["status"] not in _ENDED:
-        time.sleep(pause)
+    """The job once it has ended; asked for less and less often."""
+    return until_ended(job, client.job, _pauses())
+
+
+def _pauses() -> Iterator[float]:
+    pause = _FIRST_PAUSE
+    while True:
+        yield pause
         pause = min(2 * pause, _LONGEST_PAUSE)
-        try:
-            job = client.job(job["id"])
-        except Unavailable:
-            if time.monotonic() - answered > _AWAY_SECONDS:
-                raise
-            continue
-        answered = time.monotonic()
-    return job
 
 
 def _conclude(client: "ApiClient", job: dict[str, Any]) -> None:
