@@ -164,13 +164,15 @@ class TryKind(IntEnum):
 class RowFailure:
     """A row that did not finish. ``retry_after_ms`` of 0 leaves the delay to the queue.
 
-    ``code`` is the ``error.code`` that its line gets if this was the last try.
+    ``code`` is the ``error.code`` that its line gets if this was the last try. Of a crash,
+    ``together`` is how many rows the target took with it.
     """
 
     index: int
     kind: TryKind
     code: str
     retry_after_ms: int = 0
+    together: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from gateway.dispatch.witness import GRACE
 
 _LONGEST_PAUSE = 2.0
 _ROWS_IN_A_ROW = 3
+_TOGETHER = 2 * GRACE
 
 
 class Gate:
@@ -27,6 +28,7 @@ class Gate:
         self._next = 0.0
         self._held_until = 0.0
         self._failed: set[object] = set()
+        self._lost: list[float] = []
         self._crashed = False
         self.outages = 0
 
@@ -70,7 +72,14 @@ class Gate:
 
     def lost(self) -> None:
         """A connection was lost: until the verdict nothing is sent to what may be dying."""
-        self._held_until = self._clock.monotonic() + GRACE
+        now = self._clock.monotonic()
+        self._held_until = now + GRACE
+        self._lost = [at for at in self._lost if now - at < _TOGETHER] + [now]
+
+    def lost_of_late(self) -> int:
+        """Connections lost in this moment and a little before: of one crash, all."""
+        now = self._clock.monotonic()
+        return sum(now - at < _TOGETHER for at in self._lost)
 
     def crashed(self) -> None:
         """The target died under a row: until it answers, rows prefer another one if they can."""

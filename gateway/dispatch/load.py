@@ -11,6 +11,7 @@ from gateway.pacing.shared import Waiting
 from gateway.store.load import LoadChannel, LoadWord
 
 SILENCE_SECONDS = 1.0
+_MOMENT = 0.005
 _NONE = TargetLoad()
 Listener = Callable[[TargetLoad, TargetLoad], None]
 
@@ -24,7 +25,8 @@ class _Said:
 class InteractiveLoad:
     """The sum over all gateways heard within the last second.
 
-    A gateway that is silent for a second counts no more. When all are silent, nothing is known.
+    A gateway that is silent for a second counts no more, and whoever listens is told. When all are
+    silent, nothing is known.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -47,17 +49,22 @@ class InteractiveLoad:
 
     def at(self, target: str) -> Waiting | None:
         """Who waits for ``target`` as far as is known; None: nothing is known."""
-        fresh = self._fresh()
+        oldest = self._clock.monotonic() - SILENCE_SECONDS
+        fresh = [said for said in self._said.values() if said.at >= oldest]
         if not fresh:
             return None
         loads = [said.word.targets.get(target, _NONE) for said in fresh]
         return Waiting(sum(load.calls for load in loads), sum(load.prefilling for load in loads))
 
-    def _fresh(self) -> list[_Said]:
-        oldest = self._clock.monotonic() - SILENCE_SECONDS
-        for gateway in [g for g, said in self._said.items() if said.at < oldest]:
-            del self._said[gateway]
-        return list(self._said.values())
+    def forget(self) -> float:
+        """Forget gateways that are silent, and tell so; seconds until there may be another."""
+        now = self._clock.monotonic()
+        silent = [g for g, said in self._said.items() if now - said.at > SILENCE_SECONDS]
+        for word in [self._said.pop(gateway).word for gateway in silent]:
+            for name in word.targets.keys() & self._listeners.keys():
+                self._listeners[name](word.targets[name], _NONE)
+        heard = (said.at for said in self._said.values())
+        return min(heard, default=now) + SILENCE_SECONDS - now + _MOMENT
 
 
 class LoadListener:
@@ -69,9 +76,15 @@ class LoadListener:
 
     async def run(self) -> None:
         """Listen until cancelled; a lost connection is made again after a moment."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._forget())
+            while True:
+                await self._listen()
+                await asyncio.sleep(SILENCE_SECONDS / 4)
+
+    async def _forget(self) -> None:
         while True:
-            await self._listen()
-            await asyncio.sleep(SILENCE_SECONDS / 4)
+            await asyncio.sleep(self._load.forget())
 
     async def _listen(self) -> None:
         try:

@@ -217,7 +217,7 @@ class Pool:
         """A crash is the queue's business; for one lost connection there may be another target."""
         if await crashed(beside):
             lane.gate.crashed()
-            return as_crash(row, result), Next.SETTLE
+            return as_crash(row, result, lane.gate.lost_of_late()), Next.SETTLE
         return result, Next.AGAIN if moves_on(row, lane, self._lanes) else Next.SETTLE
 
     def _go_on(self, row: HeldRow, result: Finished | Failed, fate: Next) -> None:

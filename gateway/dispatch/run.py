@@ -87,10 +87,12 @@ def unusable(held: HeldRow) -> Finished | None:
     return Finished(line, Usage(), ok=False)
 
 
-def as_crash(held: HeldRow, failed: Failed) -> Failed:
-    """The same failure of a row whose target died with it."""
+def as_crash(held: HeldRow, failed: Failed, together: int) -> Failed:
+    """The same failure of a row whose target died, with so many in all."""
     code = "max_deliveries"
-    failure = replace(failed.failure, kind=TryKind.CRASH, code=code, retry_after_ms=0)
+    failure = replace(
+        failed.failure, kind=TryKind.CRASH, code=code, retry_after_ms=0, together=together
+    )
     line = transport_error_line(held.source.custom_id, code, MESSAGES[code])
     return replace(failed, failure=failure, last_line=line)
 

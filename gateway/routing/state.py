@@ -119,7 +119,12 @@ class TargetState:
             self.breaker.worked()
 
     def reported(self, engine: EngineLoad | None) -> None:
-        """The target told its load, or did not. Calls that wait there count twice."""
+        """The target told its load, or did not. Calls that wait there count twice.
+
+        After one that tells it again, the next call tries the target, as it may have been started.
+        """
+        if engine is not None and self.engine is None:
+            self.breaker.ask()
         self.engine = engine
         told = 0.0 if engine is None else engine.running + 2 * engine.waiting
         self._others = max(0.0, told - self.running)

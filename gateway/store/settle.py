@@ -119,7 +119,11 @@ class QueueSettlement:
         retry: RetryRule,
     ) -> Nacked:
         """Give failed rows back for another try, as far as they have one left."""
-        rows = [v for f in failures for v in (f.index, int(f.kind), f.retry_after_ms, f.code)]
+        rows = [
+            v
+            for f in failures
+            for v in (f.index, int(f.kind), f.retry_after_ms, f.code, f.together)
+        ]
         rule = (retry.max_tries, retry.base_ms, retry.cap_ms, retry.max_crashes)
         requeued, exhausted = await self._run("nack", shard, lease_id, segment, *rule, *rows)
         return Nacked(tuple(map(int, requeued)), tuple(map(int, exhausted)))

@@ -106,3 +106,15 @@ def test_after_a_crash_others_are_preferred() -> None:
     assert gate.places() == math.inf
     gate.answered()
     assert gate.healthy
+
+
+def test_what_is_lost_in_one_moment_is_lost_together() -> None:
+    """However late one of them is judged; what was lost long before is not of it."""
+    gate, clock = _gate()
+    gate.lost()
+    clock.advance(1.0)
+    for _ in range(3):
+        gate.lost()
+        clock.advance(0.01)
+    clock.advance(0.25)
+    assert gate.lost_of_late() == 3

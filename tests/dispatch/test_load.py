@@ -2,6 +2,7 @@
 
 import asyncio
 
+from gateway.core.clock import SystemClock
 from gateway.core.load import TargetLoad
 from gateway.dispatch.load import SILENCE_SECONDS, InteractiveLoad, LoadListener
 from gateway.store.client import StoreClient
@@ -73,5 +74,37 @@ async def test_the_listener_hears_what_a_gateway_publishes(store: StoreClient) -
             await channel.publish(_word("a", up=3))
             await asyncio.sleep(0.01)
     assert load.at("up") == (3, 0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def test_silence_is_told() -> None:
+    """Whoever listens hears that a dead gateway's calls are gone, once, and a second after it."""
+    clock = ManualClock()
+    load = InteractiveLoad(clock)
+    heard: list[tuple[TargetLoad, TargetLoad]] = []
+    assert load.forget() > SILENCE_SECONDS
+    load.hear(_word("dead", up=5))
+    load.listen("up", lambda *loads: heard.append(loads))
+    clock.advance(0.4)
+    load.hear(_word("alive", up=1))
+    heard.clear()
+    assert 0.6 < (wait := load.forget()) < 0.62
+    assert not heard
+    clock.advance(wait)
+    assert 0.35 < load.forget() < 0.42
+    assert heard == [(TargetLoad(5), TargetLoad())]
+    assert load.at("up") == (1, 0)
+
+
+async def test_a_listener_forgets_by_itself(store: StoreClient) -> None:
+    """In real time, without anybody who asks."""
+    load = InteractiveLoad(SystemClock())
+    load.hear(_word("dead", up=5))
+    gone = asyncio.Event()
+    load.listen("up", lambda *_: gone.set())
+    task = asyncio.create_task(LoadListener(LoadChannel(store), load).run())
+    async with asyncio.timeout(3 * SILENCE_SECONDS):
+        await gone.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

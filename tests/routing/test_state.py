@@ -102,3 +102,16 @@ def test_a_beginning_is_no_end() -> None:
     state.worked()
     state.failed(StreamInterrupted("x", target="t"), 5)
     assert state.wait(5) == 0
+
+
+def test_an_engine_that_speaks_again_is_tried() -> None:
+    """Its word after a silence ends the pause, however long; as long as it speaks, none is cut."""
+    state = a_state()
+    state.reported(EngineLoad())
+    state.failed(UpstreamRefused("x", target="t"), 0)
+    state.reported(EngineLoad())
+    assert state.wait(0) > 0
+    state.reported(None)
+    assert state.wait(0) > 0
+    state.reported(EngineLoad())
+    assert state.wait(0) == 0

@@ -160,6 +160,42 @@ async def test_a_poison_row_costs_its_neighbours_nothing(queue: QueueClient) -> 
     assert await queue.dead(SHARD, 10) == []
 
 
+async def test_a_dead_worker_crashes_all_its_rows_as_one(queue: QueueClient) -> None:
+    """Leases of a row or two each come back in groups a quarter of all that it held."""
+    await queue.enqueue(SHARD, segment("a.0", 40))
+    for size in (1, 2) * 13:
+        assert await queue.lease(SHARD, "w", size, 10**9, 1)
+    other = await queue.lease(SHARD, "other", 1, 10**9, 60_000)
+    assert other is not None
+    await _expire(queue)
+    for _ in range(4):
+        suspects = await queue.lease(SHARD, "w", 64, 10**9, 60_000)
+        assert suspects is not None
+        assert len(held(suspects)) == 9
+        assert {row.crash_tries for row in suspects.runs[0].rows} == {1}
+        rows = [row for _, row in held(suspects)]
+        await queue.commit(SHARD, suspects.id, "a.0", [outcome(row) for row in rows], HOUR)
+    assert await queue.audit(SHARD) == []
+
+
+async def test_rows_that_crash_with_their_target_do_so_as_one(queue: QueueClient) -> None:
+    """Handed back from leases of one row; a suspect crashes among those of its lease alone."""
+    await queue.enqueue(SHARD, segment("a.0", 16))
+    for lease in [await _lease(queue, 1) for _ in range(16)]:
+        await _crash(queue, lease, together=16)
+    suspects = await _lease(queue, 64)
+    assert len(held(suspects)) == 4
+    await _crash(queue, suspects, together=16)
+    sizes = [len(held(await _lease(queue, 64))) for _ in range(7)]
+    assert sizes == [4, 4, 4, 1, 1, 1, 1]
+    assert await queue.audit(SHARD) == []
+
+
+async def _crash(queue: QueueClient, lease: Lease, together: int) -> None:
+    failures = [RowFailure(row, TryKind.CRASH, "x", 0, together) for _, row in held(lease)]
+    await queue.nack(SHARD, lease.id, "a.0", failures, RULE)
+
+
 async def test_eight_reapers_return_each_row_once(queue: QueueClient) -> None:
     """Reaping is one script: no lock to lose, nothing returned twice."""
     await queue.enqueue(SHARD, segment("a.0", 300))

@@ -159,7 +159,9 @@ def client_command(running: RunningHeadway, *arguments: str) -> tuple[int, str, 
     return ended.returncode, ended.stdout, ended.stderr
 
 
-def wait_for(look: Callable[[], Any], timeout: float = 10.0, what: str = "it") -> Any:
+def wait_for(
+    look: Callable[[], Any], timeout: float = 10.0, what: str = "it", poll: float = _POLL
+) -> Any:
     """Poll until ``look()`` is true and return that."""
     end = time.monotonic() + timeout
     while True:
@@ -167,7 +169,7 @@ def wait_for(look: Callable[[], Any], timeout: float = 10.0, what: str = "it") -
         if found:
             return found
         assert time.monotonic() < end, f"{what} did not come in {timeout} s"
-        time.sleep(_POLL)
+        time.sleep(poll)
 
 
 def _start(arguments: list[str], env: dict[str, str], data_dir: Path, log: Path) -> RunningHeadway:

@@ -13,11 +13,11 @@
 --   q:<tenant>     zset    segment -> effective deadline ms; segments with rows that may be leased
 --   edf            zset    segment -> deadline ms; segments that are queued
 --   later          zset    segment -> due ms; segments whose only work is not due yet
---   s:<segment>    hash    the record: job, tenant, model, endpoint, weight, n, cur, ok, bad,
---                          leased, status, closing, caught: rows that ran at the deadline, deadline, prio, nb: ms before which nothing is
---                          leased, paused, held: not started yet, in, ix, grace, fence, open: sum of
---                          estimates of rows not done, prompt, completion, cached, reasoning; "<hour>": what the meter
---                          got for it in that hour
+--   s:<segment>    hash    the record: job, tenant, model, endpoint, weight, n, cur, ok, bad, leased, status, closing,
+--                          caught: rows that ran at the deadline, deadline, prio, nb: ms before which nothing is
+--                          leased, paused, held: not started yet, in, ix, grace, fence, open: sum of estimates of
+--                          rows not done, prompt, completion, cached, reasoning; "<hour>": what the meter got for
+--                          it in that hour
 --   k:<segment>    string  4-byte little-endian token estimate per row
 --   d:<segment>    bitmap  rows that are done
 --   g:<segment>    bitmap  rows that are done and good
@@ -255,13 +255,14 @@ local function set_tries(seg, row, e, c, o, g, code)
   call('HSET', P .. 'a:' .. seg, row, e .. ':' .. c .. ':' .. o .. ':' .. g .. ':' .. code)
 end
 
--- Charge a crashed delivery among `n` rows. Returns true when the row's deliveries are used up.
-local function charge_crash(seg, row, n, max_crashes)
+-- Charge a crashed delivery: of a suspect among the `n` rows of its lease, which ran with nobody
+-- else, of another row among `all` that crashed with it. True: the row's deliveries are used up.
+local function charge_crash(seg, row, n, all, max_crashes)
   local e, c, o, _, code = tries_of(seg, row)
-  c = c + 1
+  n = c > 0 and n or math.min(64, math.max(n, all))
   o = n == 1 and o + 1 or 0
-  set_tries(seg, row, e, c, o, math.max(1, math.floor(n / 4)), code)
-  return c >= max_crashes and o >= 2
+  set_tries(seg, row, e, c + 1, o, math.max(1, math.floor(n / 4)), code)
+  return c + 1 >= max_crashes and o >= 2
 end
 
 -- A row was given up: note it where operators look.

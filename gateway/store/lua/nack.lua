@@ -1,6 +1,6 @@
 -- Give back rows that failed. Only rows that the lease still holds count, so a repeat is harmless.
 -- ARGV: lease, segment, max tries, base ms, cap ms, max crashes, then per row: row, kind, wait ms,
---       error code
+--       error code, rows that crashed together
 -- kind 0 error, 1 crash, 2 throttle; wait 0 leaves the delay to the curve.
 -- Returns {{requeued row, ...}, {exhausted row, ...}}; exhausted rows stay in the lease.
 local lease, seg = ARGV[1], ARGV[2]
@@ -24,13 +24,13 @@ local function give_up(row, reason, code)
   note_dead(seg, row, now, reason, code)
 end
 
-for i = 7, #ARGV, 4 do
+for i = 7, #ARGV, 5 do
   local row, kind, wait, code = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), ARGV[i + 3]
   if call('SISMEMBER', lr, row) == 1 then
     if call('GETBIT', done, row) == 1 then
       finished[#finished + 1] = row
     elseif kind == 1 then
-      if charge_crash(seg, row, size, max_crashes) then
+      if charge_crash(seg, row, size, tonumber(ARGV[i + 4]), max_crashes) then
         give_up(row, 'max_deliveries', code)
       else
         rows[#rows + 1] = row
