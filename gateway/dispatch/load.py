@@ -84,7 +84,8 @@ class LoadListener:
 
     async def _forget(self) -> None:
         while True:
-            await asyncio.sleep(self._load.forget())
+            pause = self._load.forget()
+            await asyncio.sleep(pause)
 
     async def _listen(self) -> None:
         try:

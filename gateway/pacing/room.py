@@ -12,7 +12,7 @@ _SLOW: Final = 10.0
 _SLOW_SECONDS: Final = 2.0
 _MEMORY: Final = 0.1
 _LEAST_TOKENS: Final = 64
-_RELAX: Final = 1.03
+_RELAX: Final = 0.01
 _FEW: Final = 4
 
 
@@ -31,7 +31,7 @@ class EngineRoom:
         """A prompt of ``tokens`` waited so many seconds; ``running`` rows are in flight.
 
         One that waits ten times as long as prompts of its size do, and more than 2 seconds, was
-        queued: the engine is full. Otherwise the room is tried again, a little at a time.
+        queued: the engine is full. Otherwise the room is tried again, by a hundredth a flight.
         """
         pace = waited / max(tokens, _LEAST_TOKENS)
         if self._pace is None:
@@ -40,8 +40,8 @@ class EngineRoom:
             self.rows = min(self.rows, max(1.0, _SHARE * (running - 1)))
         else:
             self._pace += _MEMORY * (pace - self._pace)
-            if running >= self.rows:
-                self.rows *= _RELAX
+            if running + 1 > self.rows:
+                self.rows += _RELAX
 
     def told(self, kv_usage: float, waiting: float, running: int) -> None:
         """The engine's own word: the share of its KV cache in use, and requests in its queue."""

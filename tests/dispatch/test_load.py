@@ -89,7 +89,8 @@ def test_silence_is_told() -> None:
     clock.advance(0.4)
     load.hear(_word("alive", up=1))
     heard.clear()
-    assert 0.6 < (wait := load.forget()) < 0.62
+    wait = load.forget()
+    assert 0.6 < wait < 0.62
     assert not heard
     clock.advance(wait)
     assert 0.35 < load.forget() < 0.42

@@ -1,140 +1,141 @@
 """An engine changes under both lanes: rows flow again, people wait little, nothing is lost.
 
-In real time, against a simulated engine in a process of its own. ``span`` is how long is looked at
-before and after a change; the caps get as long to find their place.
+In real time, against simulated engines in processes of their own.
 """
 
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-import statistics
-import time
 from typing import Any
 
 import pytest
 
-from tests.support.coserving import (
-    EngineProcess,
-    People,
-    Rows,
-    Talk,
-    faults,
-    gap,
-    ttft,
-)
+from tests.support.coserving import EngineProcess, Lanes, People, Rows, faults
 from tests.support.serve import headway
 
-_SPANS = pytest.mark.parametrize("span", [2.5, pytest.param(30.0, marks=pytest.mark.long)])
 _GAP = 0.03
-# Of a machine that does other things beside.
-_SLACK = 0.25
+_CACHE = 8000
 _ENV = {"HEADWAY_RETRY_CAP_SECONDS": "60"}
-_MOST_ROWS_A_SECOND = 30
+
+
+class _Engines:
+    """One that serves, and one that is down until it is added."""
+
+    def __init__(self) -> None:
+        self.first = EngineProcess("--profile", "a100-8b")
+        self.second = EngineProcess("--profile", "a100-8b")
+
+    def start(self) -> None:
+        """Start the one that serves."""
+        self.first.start().change(kv_tokens=_CACHE)
+
+    def restart(self) -> None:
+        """It dies, and comes back."""
+        self.first.kill()
+        time.sleep(0.5)
+        self.start()
+
+    def policy(self) -> dict[str, Any]:
+        """Both serve the model ``m``."""
+        lanes = {"batch": {"auto": True, "itl_target": _GAP}}
+        target = {"kind": "vllm", "models": ["m"], "lanes": lanes}
+        return {
+            "targets": {
+                "first": {**target, "base_url": f"{self.first.url}/v1"},
+                "second": {**target, "base_url": f"{self.second.url}/v1"},
+            }
+        }
+
+
+@dataclass(frozen=True)
+class _Change:
+    """``share`` of the rows a second before it are there after it; ``outage``: calls may fail."""
+
+    apply: Callable[[_Engines], object]
+    share: float
+    outage: bool = False
+
+
+_CHANGES = {
+    "restart": _Change(_Engines.restart, 0.7, outage=True),
+    "half the speed": _Change(lambda engines: engines.first.change(speed=0.5), 0.2),
+    "half the cache": _Change(lambda engines: engines.first.change(kv_tokens=_CACHE // 2), 0.3),
+    "no metrics": _Change(lambda engines: engines.first.change(metrics=False), 0.7),
+    "a second engine": _Change(lambda engines: engines.second.start(), 1.2),
+}
 
 
 @dataclass
+class _Span:
+    """Looks at both lanes take ``window`` seconds; ``slack`` is for a machine that is busy."""
+
+    rows: int
+    window: float
+    within: float
+    slack: float
+
+
 class _Scene:
-    """Both lanes, as they are before the change."""
+    """Both lanes at a gateway."""
 
-    engine: EngineProcess
-    people: People
-    rows: Rows
-    rate: float
-    talks: list[Talk]
+    def __init__(self, engines: _Engines, people: People, rows: Rows, span: _Span) -> None:
+        self.engines = engines
+        self._people = people
+        self._span = span
+        self._lanes = Lanes(people, rows, span.window)
+        self.before = self._lanes.settle(lambda seen: seen.rate > 0, span.within)
 
-
-def _policy(*engines: EngineProcess) -> dict[str, Any]:
-    lanes = {"batch": {"auto": True, "itl_target": _GAP}}
-    return {
-        "targets": {
-            f"engine-{at}": {
-                "kind": "vllm",
-                "base_url": f"{engine.url}/v1",
-                "models": ["m"],
-                "lanes": lanes,
-            }
-            for at, engine in enumerate(engines)
-        }
-    }
+    def change(self, name: str) -> None:
+        """Change the engines, and see both lanes find their place again."""
+        change, before = _CHANGES[name], self.before
+        at = time.monotonic()
+        change.apply(self.engines)
+        self._lanes.settle(
+            lambda seen: (
+                seen.rate >= change.share * before.rate
+                and seen.ttft <= 2 * before.ttft + self._span.slack
+                and seen.gap <= 1.2 * _GAP
+            ),
+            self._span.within,
+        )
+        assert change.outage or not faults(self._people.since(at))
 
 
 @contextmanager
-def _scene(tmp_path: Path, span: float, *more: EngineProcess, **control: Any) -> Iterator[_Scene]:
+def _scene(tmp_path: Path, span: _Span) -> Iterator[_Scene]:
     """Ends with every row delivered once."""
-    with EngineProcess("--profile", "a100-8b") as engine:
-        if control:
-            engine.change(**control)
-        with headway(tmp_path, _policy(engine, *more), _ENV) as running:
+    engines = _Engines()
+    with ExitStack() as ending:
+        ending.callback(engines.first.kill)
+        ending.callback(engines.second.kill)
+        engines.start()
+        with headway(tmp_path, engines.policy(), _ENV) as running:
+            rows = Rows(running, span.rows)
             with People(running) as people:
-                rows = Rows(running, round(_MOST_ROWS_A_SECOND * (2 + 3 * span))).start()
-                at = time.monotonic()
-                time.sleep(span / 2)
-                rate = rows.rate(span)
-                before = people.since(at)
-                assert not faults(before)
-                print("before", rate, ttft(before), gap(before), len(before))
-                yield _Scene(engine, people, rows, rate, before)
-            rows.whole(60 + 4 * span)
+                rows.start()
+                yield _Scene(engines, people, rows, span)
+            engines.first.change(speed=8, kv_tokens=100_000)
+            rows.whole(60 + span.rows / 20)
 
 
-def _found_again(scene: _Scene, span: float, *, share: float) -> list[Talk]:
-    """After a while both lanes are well: rows at ``share`` of their rate before."""
-    time.sleep(span)
-    at = time.monotonic()
-    rate = scene.rows.rate(span)
-    talks = scene.people.since(at)
-    print("after", rate, ttft(talks), gap(talks), len(talks), faults(talks))
-    assert rate >= share * scene.rate
-    assert not faults(talks)
-    return talks
+def test_one_change_after_the_other(tmp_path: Path) -> None:
+    """In seconds each; after all of them every row is delivered once."""
+    with _scene(tmp_path, _Span(450, 1.0, 15, 0.25)) as scene:
+        scene.change("restart")
+        scene.change("half the speed")
+        scene.engines.first.change(speed=1)
+        scene.change("no metrics")
+        scene.engines.first.change(metrics=True)
+        scene.change("half the cache")
+        scene.engines.first.change(kv_tokens=_CACHE)
+        scene.change("a second engine")
 
 
-@_SPANS
-def test_restart_of_the_engine(tmp_path: Path, span: float) -> None:
-    """Killed and started on the same port: as before, and no row has failed."""
-    with _scene(tmp_path, span) as scene:
-        scene.engine.kill()
-        time.sleep(span / 5)
-        scene.engine.start()
-        talks = _found_again(scene, span, share=0.7)
-        assert ttft(talks) <= 2 * ttft(scene.talks) + _SLACK
-
-
-@_SPANS
-def test_half_the_speed(tmp_path: Path, span: float) -> None:
-    """The gap between tokens is kept again, by fewer rows in flight."""
-    with _scene(tmp_path, span) as scene:
-        scene.engine.change(speed=0.5)
-        talks = _found_again(scene, span, share=0.2)
-        assert ttft(talks) <= 3 * ttft(scene.talks) + _SLACK
-        assert gap(talks) <= 1.2 * _GAP
-
-
-@_SPANS
-def test_half_the_cache(tmp_path: Path, span: float) -> None:
-    """No more rows than fit, and hardly a call waits for cache."""
-    with _scene(tmp_path, span, kv_tokens=8000) as scene:
-        scene.engine.change(kv_tokens=4000)
-        talks = _found_again(scene, span, share=0.3)
-        assert ttft(talks) <= 2 * ttft(scene.talks) + _SLACK
-
-
-@_SPANS
-def test_no_metrics_any_more(tmp_path: Path, span: float) -> None:
-    """What was known of the engine stays in force."""
-    with _scene(tmp_path, span, kv_tokens=8000) as scene:
-        scene.engine.change(metrics=False)
-        talks = _found_again(scene, span, share=0.7)
-        assert ttft(talks) <= 2 * ttft(scene.talks) + _SLACK
-
-
-@_SPANS
-def test_a_second_engine(tmp_path: Path, span: float) -> None:
-    """One that was down from the start takes rows once it is there."""
-    second = EngineProcess("--profile", "a100-8b")
-    with _scene(tmp_path, span, second) as scene:
-        with second:
-            talks = _found_again(scene, span, share=1.2)
-            assert ttft(talks) <= 2 * ttft(scene.talks) + _SLACK
-            assert statistics.fmean(s["running"] for s in second.sampled(1)) > 2
+@pytest.mark.long
+@pytest.mark.parametrize("name", _CHANGES)
+def test_a_change(tmp_path: Path, name: str) -> None:
+    """Each alone; a minute is what the caps get."""
+    with _scene(tmp_path, _Span(3000, 20, 60, 0.1)) as scene:
+        scene.change(name)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from statistics import median
@@ -64,14 +65,6 @@ class EngineProcess:
         """Calls and rows that are there."""
         state = self.state()
         return int(state["running"] + state["waiting"])
-
-    def sampled(self, seconds: float) -> list[dict[str, Any]]:
-        """Its state, ten times a second for so long."""
-        end, found = time.monotonic() + seconds, []
-        while time.monotonic() < end:
-            found.append(self.state())
-            time.sleep(0.1)
-        return found
 
     def _alive(self) -> bool:
         try:
@@ -148,7 +141,8 @@ class People:
         messages = [{"role": "user", "content": f"{number} {_WORDS}"}]
         times = []
         async with session.post(
-            f"{self.running.base_url}/chat/completions", json={**_TALK, "model": self.model, "messages": messages}
+            f"{self.running.base_url}/chat/completions",
+            json={**_TALK, "model": self.model, "messages": messages},
         ) as answer:
             if answer.status != httpx.codes.OK:
                 raise ValueError(f"{answer.status}: {await answer.text()}")
@@ -216,15 +210,6 @@ class Rows:
         assert done < self.count, "too few rows"
         return (done - before) / (time.monotonic() - at)
 
-    def flow(self, rate: float, window: float, within: float) -> float:
-        """Waits until rows come at ``rate`` for as long as ``window``; the rate that was found."""
-        end, found = time.monotonic() + within, []
-        while True:
-            found.append(self.rate(window))
-            if found[-1] >= rate:
-                return found[-1]
-            assert time.monotonic() < end, f"{rate:.1f} rows a second did not come: {found}"
-
     def whole(self, timeout: float) -> None:
         """Waits for the end: every row once, none failed, and the meter is what was delivered."""
         batch = self._client.ended(self.id, timeout)
@@ -234,3 +219,49 @@ class Rows:
         assert ids(output) == sorted(map(str, range(self.count)))
         assert usage_of(output)[1] == self.count * ANSWER
         wait_for(lambda: delivered(self.running) == usage_of(output), 10, "the meter")
+
+
+@dataclass
+class Seen:
+    """Both lanes over some time: rows a second, and the calls that began in it."""
+
+    rate: float
+    talks: list[Talk]
+
+    @property
+    def ttft(self) -> float:
+        """The 90th percentile of the time to the first token."""
+        return ttft(self.talks)
+
+    @property
+    def gap(self) -> float:
+        """The usual gap between tokens."""
+        return gap(self.talks)
+
+    def __repr__(self) -> str:
+        if len(self.talks) == len(faults(self.talks)):
+            return f"{self.rate:.1f} rows/s, no call"
+        return f"{self.rate:.1f} rows/s, {1000 * self.ttft:.0f} ms, {1000 * self.gap:.1f} ms"
+
+
+@dataclass
+class Lanes:
+    """Looks at both lanes of a gateway, for ``window`` seconds at a time."""
+
+    people: People
+    rows: Rows
+    window: float
+
+    def look(self) -> Seen:
+        """Now."""
+        at = time.monotonic()
+        rate = self.rows.rate(self.window)
+        return Seen(rate, self.people.since(at))
+
+    def settle(self, well: Callable[[Seen], bool], within: float) -> Seen:
+        """Look until all is well, for so long at most."""
+        end, found = time.monotonic() + within, [self.look()]
+        while not (found[-1].talks and not faults(found[-1].talks) and well(found[-1])):
+            assert time.monotonic() < end, f"not well in {within} s: {found}"
+            found.append(self.look())
+        return found[-1]
