@@ -117,8 +117,14 @@ class _Stream:
     def begin(self, model: str) -> None:
         """Start it and wait for its first token."""
         self._model = model
-        threading.Thread(target=self._read, daemon=True).start()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
         wait_for(lambda: self.last, 10, "a first token")
+
+    def end(self) -> None:
+        """The caller leaves."""
+        self.client.close()
+        self._thread.join()
 
     def _read(self) -> None:
         body = chat_body("long", model=self._model, stream=True, max_tokens=8000)
@@ -144,7 +150,10 @@ def _streams(running: RunningHeadway) -> dict[int, _Stream]:
             answer.read()
             port = answer.extensions["network_stream"].get_extra_info("client_addr")[1]
             owner = next(p for p in _gateways(running) if _holds(p, port))
-        found.setdefault(owner.pid, _Stream(running, client))
+        if owner.pid in found:
+            client.close()
+        else:
+            found[owner.pid] = _Stream(running, client)
         return len(found) == 2
 
     wait_for(look, 15, "both gateways")
@@ -189,4 +198,5 @@ def test_the_calls_of_a_dead_gateway_count_no_more(tmp_path: Path, engine: Engin
         assert living.longest < 0.5
         assert len(people.talks) > 5
         assert not faults(people.talks)
-        living.client.close()
+        for stream in (dying, living):
+            stream.end()
