@@ -124,7 +124,7 @@ class TargetState:
         After one that tells it again, the next call tries the target, as it may have been started.
         """
         if engine is not None and self.engine is None:
-            self.breaker.ask()
+            self.breaker.probe_now()
         self.engine = engine
         told = 0.0 if engine is None else engine.running + 2 * engine.waiting
         self._others = max(0.0, told - self.running)
