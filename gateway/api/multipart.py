@@ -91,7 +91,7 @@ class _Parts:
     def _part_begin(self) -> None:
         self._parts += 1
         if self._parts > _MOST_PARTS:
-            raise InvalidRequest("The form has too many parts.")
+            raise InvalidRequest(f"The form has more than {_MOST_PARTS} parts.")
         self._headers.clear()
         self._text.clear()
 
@@ -127,7 +127,9 @@ class _Parts:
             return
         self._text += data[start:end]
         if len(self._text) > _LONGEST_FIELD:
-            raise InvalidRequest(f"{self._name[:64]} is too long.", param=self._name[:64])
+            name = self._name[:64]
+            message = f"{name} is longer than {_LONGEST_FIELD} bytes."
+            raise InvalidRequest(message, param=name)
 
     def _part_end(self) -> None:
         if not self._is_file:

@@ -5,13 +5,12 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-import orjson
-
 from gateway.core.endpoints import CHAT, COMPLETIONS, EMBEDDINGS, RESPONSES
 from gateway.core.errors import InvalidRequest, InvalidType, MissingParameter
 from gateway.core.usage import Usage
 from gateway.schemas.durations import duration_seconds
 from gateway.schemas.file import check_expiry
+from gateway.schemas.requests import read_object, required_text
 
 ENDPOINTS = (RESPONSES, CHAT, COMPLETIONS, EMBEDDINGS)
 TIMES = (
@@ -79,15 +78,10 @@ class Outlook:
 
 def parse_batch_create(body: bytes, min_window_seconds: float) -> BatchCreate:
     """Check a create request. Raises InvalidRequest or a subclass naming the member."""
-    try:
-        request = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        raise InvalidRequest("The body is not valid JSON.") from None
-    if not isinstance(request, dict):
-        raise InvalidRequest("The body must be a JSON object.")
-    file_id = _text(request, "input_file_id")
-    endpoint = _text(request, "endpoint")
-    window = _text(request, "completion_window")
+    request = read_object(body)
+    file_id = required_text(request, "input_file_id")
+    endpoint = required_text(request, "endpoint")
+    window = required_text(request, "completion_window")
     if endpoint not in ENDPOINTS:
         allowed = ", ".join(f"'{name}'" for name in ENDPOINTS)
         raise InvalidRequest(
@@ -129,15 +123,6 @@ def batch_object(
         "metadata": fixed.get("metadata"),
         "headway": None if outlook is None else asdict(outlook),
     }
-
-
-def _text(request: Mapping[str, Any], name: str) -> str:
-    value = request.get(name)
-    if value is None:
-        raise MissingParameter(f"{name} is missing.", param=name)
-    if not isinstance(value, str):
-        raise InvalidType(f"{name} must be a string.", param=name)
-    return value
 
 
 def _window_seconds(window: str, least: float) -> int:

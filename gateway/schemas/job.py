@@ -22,7 +22,7 @@ from gateway.schemas.requests import (
     metadata,
     read_object,
     required,
-    text,
+    required_text,
     wrong_type,
 )
 from gateway.schemas.responses import (
@@ -80,8 +80,7 @@ def parse_job_create(body: bytes, now: float) -> JobCreate:
     Raises InvalidRequest and its kinds.
     """
     members = read_object(body)
-    endpoint = required(members, "endpoint")
-    text("endpoint", endpoint)
+    endpoint = required_text(members, "endpoint")
     if endpoint not in PARSERS:
         allowed = ", ".join(f"'{name}'" for name in PARSERS)
         raise _invalid("endpoint", f"endpoint must be one of {allowed}.")

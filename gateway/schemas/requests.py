@@ -61,9 +61,7 @@ def build(
 
     A member that is null counts as not given. Raises InvalidRequest and its kinds.
     """
-    model = required(members, "model")
-    if not isinstance(model, str):
-        wrong_type("model", "a string")
+    model = required_text(members, "model")
     if not model:
         raise InvalidRequest("'model' must not be empty.", param="model", code="invalid_value")
     for name, member in members.items():
@@ -91,6 +89,14 @@ def required(members: Mapping[str, Any], name: str) -> Any:
     value = members.get(name)
     if value is None:
         missing(name)
+    return value
+
+
+def required_text(members: Mapping[str, Any], name: str) -> str:
+    """The string ``name``. Raises MissingParameter and InvalidType."""
+    value = members.get(name)
+    if not isinstance(value, str):
+        no_text(name, value)
     return value
 
 
