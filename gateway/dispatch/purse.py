@@ -1,12 +1,14 @@
 """What late work may cost at one target, and the way to more of it."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from gateway.core.clock import Clock
+from gateway.core.errors import StoreUnavailable
 from gateway.core.loops import keep_doing
 from gateway.core.price import Price, millionths
 from gateway.core.usage import Usage
@@ -15,6 +17,7 @@ from gateway.store.late_cost import LateCost
 log = logging.getLogger(__name__)
 
 _EVERY_SECONDS: Final = 1.0
+_LAST_SECONDS: Final = 0.5
 _PARTS: Final = 20
 _ROWS_AHEAD: Final = 4
 _MILLION: Final = 1_000_000
@@ -136,9 +139,15 @@ class PurseKeeper:
             purse.asks = self.asked.set
 
     async def run(self) -> None:
-        """Until cancelled."""
-        if self._purses:
+        """Until cancelled; then what is not needed is given back."""
+        if not self._purses:
+            return
+        try:
             await keep_doing(self.step, "cost caps", every=_EVERY_SECONDS, wake=self.asked)
+        finally:
+            with contextlib.suppress(StoreUnavailable, TimeoutError):
+                async with asyncio.timeout(_LAST_SECONDS):
+                    await self._give_back()
 
     async def step(self) -> None:
         """Look once at each purse."""
@@ -148,6 +157,13 @@ class PurseKeeper:
                 self._windows[name] = window
                 purse.renew()
             await self._fill(name, purse, window)
+
+    async def _give_back(self) -> None:
+        for name, window in self._windows.items():
+            purse = self._purses[name]
+            held = millionths(purse.held)
+            named = f"{purse.cap.seconds}-{window}"
+            await self._costs.hold(name, named, held, used=held, cap=0)
 
     async def _fill(self, name: str, purse: Purse, window: int) -> None:
         before, wanted = purse.granted, millionths(purse.wanted(late=self._late(name)))

@@ -185,3 +185,17 @@ async def test_a_row_that_lacks_money_has_it_fetched_at_once(store: StoreClient)
     assert asyncio.get_running_loop().time() - began < 0.5
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_an_orderly_end_gives_back_what_was_not_spent(store: StoreClient) -> None:
+    """Only what rows cost stays counted."""
+    clock = ManualClock(3600.0 * 100)
+    one, other = _Keeper(store, "a", clock), _Keeper(store, "b", clock)
+    task = asyncio.create_task(one.keeper.run())
+    async with asyncio.timeout(5):
+        while not one.purse.affords(4000):  # noqa: ASYNC110 - a state elsewhere
+            await asyncio.sleep(0.01)
+    one.purse.paid(one.purse.reserve(4000), Usage(1000, 0))
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert await other.spend(1000, 50) == 9
