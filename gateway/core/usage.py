@@ -41,19 +41,9 @@ class Usage:
     def from_openai(cls, usage: Mapping[str, Any]) -> "Usage":
         """Read the ``usage`` member of a chat, completions, embeddings or responses answer.
 
-        Missing or non-integer figures count as 0; an explicit 0 is respected. A figure above
-        MOST_TOKENS counts as that.
+        Figures that are missing, or no counts, are 0, and the usage says that it is estimated.
         """
-        prompt_details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
-        output_details = usage.get("completion_tokens_details") or usage.get(
-            "output_tokens_details"
-        )
-        return cls(
-            _count(usage, "prompt_tokens", "input_tokens"),
-            _count(usage, "completion_tokens", "output_tokens"),
-            _count(prompt_details, "cached_tokens") or _count(usage, "prompt_cache_hit_tokens"),
-            _count(output_details, "reasoning_tokens"),
-        )
+        return ReportedUsage.of(usage).completed(0, 0)
 
     def to_openai(self) -> dict[str, Any]:
         """The ``usage`` member of a chat completions answer."""
@@ -76,6 +66,65 @@ class Usage:
         }
 
 
+@value
+class ReportedUsage:
+    """What a target told of its tokens; None for a figure that it did not tell, or no count.
+
+    A count is a whole number from 0 to MOST_TOKENS; a figure left out is the rest of the total
+    where there is a rest. ``bare`` says that completion tokens were not spoken of at all.
+    """
+
+    prompt: int | None
+    completion: int | None
+    cached: int = 0
+    reasoning: int = 0
+    bare: bool = False
+
+    @classmethod
+    def of(cls, usage: Mapping[str, Any]) -> "ReportedUsage":
+        """Read the ``usage`` member of any answer."""
+        prompt_details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
+        output_details = usage.get("completion_tokens_details") or usage.get(
+            "output_tokens_details"
+        )
+        prompt = _count(usage, "prompt_tokens", "input_tokens")
+        completion = _count(usage, "completion_tokens", "output_tokens")
+        if prompt is None or completion is None:
+            total = _count(usage, "total_tokens") or 0
+            if prompt is None and completion is not None and total > completion:
+                prompt = total - completion
+            elif completion is None and prompt is not None and total > prompt:
+                completion = total - prompt
+        return cls(
+            prompt,
+            completion,
+            _count(prompt_details, "cached_tokens")
+            or _count(usage, "prompt_cache_hit_tokens")
+            or 0,
+            _count(output_details, "reasoning_tokens") or 0,
+            "completion_tokens" not in usage and "output_tokens" not in usage,
+        )
+
+    @property
+    def whole(self) -> bool:
+        """Whether prompt and completion were told."""
+        return self.prompt is not None and self.completion is not None
+
+    def completed(self, prompt: int, completion: int) -> Usage:
+        """As usage, with these estimates where no figure was told.
+
+        Who speaks of no completion tokens and made nothing that could be some, made none.
+        """
+        told_none = self.completion is None and not (self.bare and completion == 0)
+        return Usage(
+            prompt if self.prompt is None else self.prompt,
+            completion if self.completion is None else self.completion,
+            self.cached,
+            self.reasoning,
+            self.prompt is None or told_none,
+        )
+
+
 def usage_member(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The usage object of an answer, a chunk or an event, wherever the vendor puts it.
 
@@ -90,11 +139,22 @@ def usage_member(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return None
 
 
-def _count(source: object, *names: str) -> int:
+def reported_in(body: Mapping[str, Any]) -> ReportedUsage | None:
+    """What an answer, a chunk or an event reports; None when there is no figure in it."""
+    usage = usage_member(body)
+    if usage is None:
+        return None
+    reported = ReportedUsage.of(usage)
+    return None if reported.prompt is None and reported.completion is None else reported
+
+
+def _count(source: object, *names: str) -> int | None:
     if source is None or not isinstance(source, dict | Mapping):  # a dict is told at once
-        return 0
+        return None
     for name in names:
-        value = source.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-            return min(value, MOST_TOKENS)
-    return 0
+        figure = source.get(name)
+        if isinstance(figure, float) and figure.is_integer():
+            figure = int(figure)
+        if isinstance(figure, int) and not isinstance(figure, bool) and 0 <= figure <= MOST_TOKENS:
+            return figure
+    return None

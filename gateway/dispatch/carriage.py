@@ -19,7 +19,7 @@ from gateway.core.errors import (
     UpstreamThrottled,
     UpstreamTimeout,
 )
-from gateway.core.usage import Usage
+from gateway.core.usage import reported_in
 from gateway.dispatch.held import HeldRow, Holdings
 from gateway.dispatch.run import RowRunner
 from gateway.dispatch.settle import Settlement, Settler
@@ -218,9 +218,7 @@ class Carriage:
         response = line.get("response") or {}
         status, body = response.get("status_code"), response.get("body")
         if isinstance(status, int) and status in _SUCCESS and isinstance(body, dict):
-            usage = body.get("usage")
-            counted = Usage.from_openai(usage) if isinstance(usage, dict) else None
-            return RowAnswer(status, body, counted, route.target, route.served_model)
+            return RowAnswer(status, body, reported_in(body), route.target, route.served_model)
         if isinstance(status, int) and status not in _SUCCESS:
             text = orjson.dumps(body)
             return failure(route.target, status, {}, text, self._api.scrub, self._means.clock.now)

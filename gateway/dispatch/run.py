@@ -26,6 +26,7 @@ from gateway.core.usage import Usage
 from gateway.core.work import RowFailure, TryKind
 from gateway.dispatch.held import HeldRow
 from gateway.dispatch.witness import Sign
+from gateway.metering.counter import completed_usage
 from gateway.metering.ledger import Ledger
 from gateway.metering.record import Attempt, CallIntent, CallOutcome, CallStatus
 from gateway.providers.broken_answers import TOO_DEEP
@@ -41,7 +42,6 @@ _NOT_FOUND = 404
 _TOO_MANY = 429
 _BROKEN = 500
 _BAD_GATEWAY = 502
-_UNKNOWN = Usage(estimated=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class RowRunner:
             log.exception("a row of %s could not be run", held.run.segment)
             record.close(self._outcome(CallStatus.FAILED, _BROKEN))
             return _broken(held)
-        record.close(self._success(answer))
+        record.close(self._success(answer, finished.usage))
         return finished
 
     def told(self, held: HeldRow, outcome: RowAnswer | UpstreamError) -> Finished | Failed:
@@ -137,8 +137,9 @@ class RowRunner:
         if isinstance(outcome, UpstreamError):
             record.close(self._failure(outcome))
             return _failed(held, outcome, request_id)
-        record.close(self._success(outcome))
-        return _finished(held, outcome, request_id)
+        finished = _finished(held, outcome, request_id)
+        record.close(self._success(outcome, finished.usage))
+        return finished
 
     def _intent(self, held: HeldRow, request_id: str) -> CallIntent:
         run = held.run
@@ -155,11 +156,11 @@ class RowRunner:
             job=run.job,
         )
 
-    def _success(self, answer: RowAnswer) -> CallOutcome:
+    def _success(self, answer: RowAnswer, usage: Usage) -> CallOutcome:
         return CallOutcome(
             CallStatus.OK,
             answer.status,
-            answer.usage or _UNKNOWN,
+            usage,
             self._clock.now(),
             answer.target,
             answer.served_model,
@@ -182,7 +183,8 @@ class RowRunner:
 
 def _finished(held: HeldRow, answer: RowAnswer, request_id: str) -> Finished:
     line = success_line(held.source.custom_id, answer.status, request_id, answer.body)
-    return Finished(line, answer.usage or _UNKNOWN, ok=True)
+    usage = completed_usage(answer.usage, answer.body, len(held.source.body))
+    return Finished(line, usage, ok=True)
 
 
 def _failed(held: HeldRow, error: UpstreamError, request_id: str) -> Finished | Failed:

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from gateway.core.usage import Usage, usage_member
+from gateway.core.usage import ReportedUsage, Usage, reported_in
 from gateway.metering.record import CallTiming
 from gateway.metering.timing import TokenTiming
 
@@ -20,9 +20,7 @@ _CONTENT = re.compile(
 _PLAIN_CONTENT = b'"content":"'
 _BACKSLASH = 0x5C
 _USAGE = re.compile(rb'"usage"\s*:\s*\{')
-_FIGURES = frozenset(
-    {"prompt_tokens", "completion_tokens", "input_tokens", "output_tokens", "total_tokens"}
-)
+_WITH_TEXT = frozenset({"choices", "output"})
 
 
 def estimate_tokens(text_bytes: int) -> int:
@@ -41,7 +39,7 @@ class StreamMeter:
 
     def __init__(self, prompt_bytes: int, started: float) -> None:
         self._prompt_bytes = prompt_bytes
-        self._reported: Usage | None = None
+        self._reported: ReportedUsage | None = None
         self._counted = 0
         self._timing = TokenTiming(started)
 
@@ -72,17 +70,17 @@ class StreamMeter:
     def usage(self, *, complete: bool = True) -> Usage:
         """What the answer used. ``complete`` says that the stream came to its proper end.
 
-        A report is taken as it is, zeros too. Without one the prompt is estimated from its
-        length and the completion is the number of content events (long ones count by length). Of
+        A report is taken as it is, zeros too. What it does not tell is estimated: the prompt from
+        its length, the completion is the number of content events (long ones count by length). Of
         an incomplete stream the larger of the report so far and the count is taken.
         """
+        prompt = estimate_tokens(self._prompt_bytes)
         if self._reported is None:
-            prompt = estimate_tokens(self._prompt_bytes)
             return Usage(prompt, self._counted, estimated=True)
-        if complete or self._counted <= self._reported.completion:
-            return self._reported
-        seen = self._reported
-        prompt = seen.prompt or estimate_tokens(self._prompt_bytes)
+        seen = self._reported.completed(prompt, self._counted)
+        if complete or self._counted <= seen.completion:
+            return seen
+        prompt = seen.prompt or prompt
         return Usage(prompt, self._counted, seen.cached, seen.reasoning, estimated=True)
 
 
@@ -98,29 +96,31 @@ def _content_bytes(event: bytes) -> int:
     return 0 if match is None else match.end(1) - match.start(1)
 
 
-def reported_usage(event: bytes) -> Usage | None:
+def reported_usage(event: bytes) -> ReportedUsage | None:
     """The usage that an event or a whole answer reports; None when it reports none."""
     start = event.find(b"{")
     try:
         body = orjson.loads(event[start:])
     except orjson.JSONDecodeError:
         return None
-    return _usage_member(body)
+    return reported_in(body) if isinstance(body, dict) else None
 
 
 def answer_usage(body: Mapping[str, Any], prompt_bytes: int) -> Usage:
-    """Usage of a whole (not streamed) answer; estimated from its text when it reports none."""
-    usage = _usage_member(body)
-    if usage is not None:
-        return usage
-    text = sum(len(match[1]) for match in _CONTENT.finditer(orjson.dumps(body)))
-    return Usage(estimate_tokens(prompt_bytes), estimate_tokens(text), estimated=True)
+    """Usage of a whole (not streamed) answer; what it does not report is estimated."""
+    return completed_usage(reported_in(body), body, prompt_bytes)
 
 
-def _usage_member(body: object) -> Usage | None:
-    if not isinstance(body, dict | Mapping):  # a dict is told from others at once
-        return None
-    usage = usage_member(body)
-    if usage is None or _FIGURES.isdisjoint(usage):
-        return None
-    return Usage.from_openai(usage)
+def completed_usage(
+    reported: ReportedUsage | None, body: Mapping[str, Any], prompt_bytes: int
+) -> Usage:
+    """Usage of an answer of which this much was reported; the rest is estimated from its text."""
+    if reported is not None and reported.whole:
+        return reported.completed(0, 0)
+    text = 0
+    if not _WITH_TEXT.isdisjoint(body):
+        text = sum(len(match[1]) for match in _CONTENT.finditer(orjson.dumps(body)))
+    prompt, completion = estimate_tokens(prompt_bytes), estimate_tokens(text)
+    if reported is None:
+        return Usage(prompt, completion, estimated=True)
+    return reported.completed(prompt, completion)

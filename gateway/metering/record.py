@@ -91,8 +91,8 @@ class CallOutcome:
 class CallRecord:
     """The one record of a call.
 
-    ``bound`` is set where a process died: the completion tokens lie between ``usage.completion``
-    and this; 0 says that no upper bound is known.
+    ``bound`` is set where a process died and the caller had named a limit: the completion tokens
+    lie between ``usage.completion`` and this. Without it an interrupted call has no known bound.
     """
 
     intent: CallIntent
@@ -152,7 +152,7 @@ class CallRecord:
                 line["itl_max_s"],
             ),
         )
-        return cls(_intent_of(line, line["close"]), outcome, line["bound"])
+        return cls(_intent_of(line, line["close"]), outcome, line["bound"] or None)
 
 
 def intent_to_json(intent: CallIntent) -> dict[str, Any]:

@@ -79,7 +79,8 @@ def complete(path: Path) -> int:
     """Close the calls that a dead process left open in the file we hold; returns its size.
 
     Such a call is ``interrupted``; its prompt is estimated, its completion lies between 0 and
-    the record's ``bound``. Its end is the last sign of life of the process. Safe to repeat.
+    the record's ``bound``, if the call had one. Its end is the last sign of life of the process.
+    Safe to repeat.
     """
     if _ended(path) or _has_next(path):
         return path.stat().st_size
@@ -190,4 +191,4 @@ def _has_next(path: Path) -> bool:
 def _interrupted(intent: CallIntent, ended_at: float) -> CallRecord:
     usage = Usage(estimate_tokens(intent.prompt_bytes), 0, estimated=True)
     outcome = CallOutcome(CallStatus.INTERRUPTED, _NOTHING_SENT, usage, ended_at)
-    return CallRecord(intent, outcome, bound=intent.max_completion)
+    return CallRecord(intent, outcome, bound=intent.max_completion or None)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.core.usage import Usage, usage_member
+from gateway.core.usage import ReportedUsage, usage_member
 from gateway.providers.answers import choices_of, error_in, has_content
 from gateway.providers.broken_answers import ended_early, malformed_stream, unreadable_event
 from gateway.providers.failures import stream_failure
@@ -19,10 +19,10 @@ _MALFORMED = (AttributeError, TypeError, ValueError)
 
 @dataclass(frozen=True, slots=True)
 class Aggregated:
-    """The plain answer, and its usage when the target told it."""
+    """The plain answer, and its usage as far as the target told it."""
 
     body: dict[str, Any]
-    usage: Usage | None
+    usage: ReportedUsage | None
 
 
 @dataclass(slots=True)
@@ -93,8 +93,8 @@ class _Answer:
         self._usage_object: Mapping[str, Any] | None = None
 
     @property
-    def usage(self) -> Usage | None:
-        return None if self._usage_object is None else Usage.from_openai(self._usage_object)
+    def usage(self) -> ReportedUsage | None:
+        return None if self._usage_object is None else ReportedUsage.of(self._usage_object)
 
     @property
     def finished(self) -> bool:

@@ -1,7 +1,6 @@
 """What an answer of a target that is no success means, and what of it may be shown to a caller."""
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -36,7 +35,6 @@ _THROTTLED = frozenset({429, 498, 503, 529})
 _OWN_TYPES = {429: "rate_limit_error"}
 _FILTERED = "content_filter"
 _LONGEST_TEXT = 1024
-_ADDRESS = re.compile(r"(?:https?://[^\s\"'<>]+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b)")
 _LONGEST_WAIT = 86_400.0
 #: Codes of error events inside a 200 answer whose HTTP status is known.
 _STATUS_OF_CODE = {
@@ -88,7 +86,7 @@ def _plain_text(body: bytes, scrub: Scrubber) -> str:
     try:
         orjson.loads(body)
     except orjson.JSONDecodeError:
-        text = _ADDRESS.sub("***", scrub.clean(body.decode("utf-8", "replace").strip()))
+        text = scrub.clean(body.decode("utf-8", "replace").strip())
         return text.encode()[:_LONGEST_TEXT].decode("utf-8", "ignore")
     return ""
 

@@ -18,6 +18,7 @@ from gateway.providers.connector import Connector
 from gateway.providers.failures import failure
 from gateway.providers.rates import rates_of
 from gateway.providers.scrubber import Scrubber
+from gateway.providers.sse import BOM
 
 _FIRST_FAILURE = 300
 _LONGEST_ERROR = 256 * 1024
@@ -181,7 +182,12 @@ class OpenAITarget:
         finally:
             await reply.aclose()
         error = failure(
-            self.name, reply.status, reply.headers, bytes(body), self.scrub, self._clock.now
+            self.name,
+            reply.status,
+            reply.headers,
+            bytes(body).removeprefix(BOM),
+            self.scrub,
+            self._clock.now,
         )
         error.rates = reply.rates
         return error
@@ -219,9 +225,10 @@ class HttpReply:
         return _nothing() if self._connection is None else self._connection.piece()
 
     async def read(self) -> bytes:
-        """The whole body."""
+        """The whole body, without a byte order mark."""
         pieces = [piece async for piece in self]
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return whole.removeprefix(BOM)
 
     async def finish(self) -> None:
         """Wait a moment for the proper end after ``[DONE]``, so that the connection can be kept."""

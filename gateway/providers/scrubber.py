@@ -4,12 +4,14 @@ import re
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
+from gateway.providers.addresses import HIDDEN, hide_addresses
+
 _LONGEST_MESSAGE = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Scrubber:
-    """Takes a target's secrets (key, address, query) out of text."""
+    """Takes a target's secrets (key, address, query) out of text, and other servers' addresses."""
 
     secrets: tuple[str, ...]
     place: re.Pattern[str] | None = None
@@ -25,10 +27,10 @@ class Scrubber:
     def clean(self, text: str) -> str:
         """``text`` without them, at most 2000 characters."""
         for secret in self.secrets:
-            text = text.replace(secret, "***")
+            text = text.replace(secret, HIDDEN)
         if self.place is not None:
-            text = self.place.sub("***", text)
-        return text[:_LONGEST_MESSAGE]
+            text = self.place.sub(HIDDEN, text)
+        return hide_addresses(text)[:_LONGEST_MESSAGE]
 
 
 def _place(parts: SplitResult) -> re.Pattern[str] | None:

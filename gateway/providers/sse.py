@@ -11,6 +11,8 @@ from gateway.providers.broken_answers import LONGEST_EVENT, endless_event
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _LINE_COST = 64
+_SPACE = 0x20
+BOM = b"\xef\xbb\xbf"
 DONE = b"[DONE]"
 
 
@@ -18,8 +20,9 @@ class EventSplitter:
     """Feeds on bytes, yields the data of each complete event.
 
     LF, CRLF and CR end a line; a space after the colon is optional; several data lines are joined
-    by LF; comments and other fields are dropped. Bytes that do not end a line wait for more. An
-    event named ``error`` comes as an object with the member ``error``, whatever its data is.
+    by LF; comments, other fields, a byte order mark and events with empty data, which some proxies
+    send to show life, are dropped. Bytes that do not end a line wait for more. An event named
+    ``error`` comes as an object with the member ``error``, whatever its data is.
     """
 
     def __init__(self) -> None:
@@ -49,7 +52,8 @@ class EventSplitter:
         else:
             *blocks, rest = text.split(b"\n\n")
             for block in blocks:
-                if block.startswith(b"data: ") and b"\n" not in block:
+                # Data that ends with a space may be nothing but spaces.
+                if block.startswith(b"data: ") and block[-1] > _SPACE and b"\n" not in block:
                     yield block[6:]
                 else:
                     yield from self._lines(block + b"\n\n")
@@ -72,8 +76,8 @@ class EventSplitter:
             if line:
                 self._line(line)
                 continue
-            if self._data:
-                yield self._taken()
+            if self._data and (event := self._taken()).strip():
+                yield event
             self._is_error = False
         return text[start:]
 
@@ -88,8 +92,8 @@ class EventSplitter:
             rest = bytes(self._rest).rstrip(b"\r")
             self._rest.clear()
             yield from self._lines(rest + b"\n")
-        if self._data:
-            yield self._taken()
+        if self._data and (event := self._taken()).strip():
+            yield event
 
     def _line(self, line: bytes) -> None:
         if line.startswith(b"data:"):
@@ -97,6 +101,8 @@ class EventSplitter:
             self._size += len(line) + _LINE_COST
         elif line.startswith(b"event:"):
             self._is_error = line[6:].strip() == b"error"
+        elif line.startswith(BOM):
+            self._line(line.lstrip(BOM))
 
 
 def _as_error(data: bytes) -> bytes:

@@ -9,7 +9,7 @@ from gateway.core.endpoints import CHAT, COMPLETIONS, EMBEDDINGS, RESPONSES, bel
 from gateway.core.errors import UpstreamFailed
 from gateway.core.rates import RateLimits
 from gateway.core.targets import UpstreamCall
-from gateway.core.usage import Usage
+from gateway.core.usage import ReportedUsage, reported_in
 from gateway.providers.aggregate import aggregate
 from gateway.providers.answers import plain_answer, with_vectors_as_wanted
 from gateway.providers.broken_answers import malformed_answer
@@ -28,11 +28,14 @@ _STREAMED = frozenset({CHAT, COMPLETIONS})
 
 @dataclass(frozen=True, slots=True)
 class RowAnswer:
-    """A success: the answer as a plain call would have got it, and who gave it."""
+    """A success: the answer as a plain call would have got it, and who gave it.
+
+    ``usage`` is what the target reported, if it did.
+    """
 
     status: int
     body: dict[str, Any]
-    usage: Usage | None
+    usage: ReportedUsage | None
     target: str
     served_model: str
 
@@ -119,7 +122,7 @@ class RowCaller:
                 answer = plain_answer(await reply.read(), endpoint, route.target, scrub)
                 if endpoint == EMBEDDINGS:
                     answer = with_vectors_as_wanted(members, answer, route.target) or answer
-                usage = _usage(answer)
+                usage = reported_in(answer)
         finally:
             await reply.aclose()
         return RowAnswer(reply.status, answer, usage, route.target, route.served_model)
@@ -140,8 +143,3 @@ def _response(asked: dict[str, Any], answer: RowAnswer, request_id: str) -> dict
         return whole_response(begun, answer.body, made)
     except MALFORMED:
         raise malformed_answer(answer.target) from None
-
-
-def _usage(answer: dict[str, Any]) -> Usage | None:
-    usage = answer.get("usage")
-    return Usage.from_openai(usage) if isinstance(usage, dict) else None

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from gateway.core.errors import UpstreamFailed
-from gateway.core.usage import Usage
+from gateway.core.usage import ReportedUsage, Usage
 from gateway.providers.broken_answers import TOO_DEEP
 from gateway.store.client import StoreClient
 from tests.support.rig import JOB, Rig
@@ -50,3 +50,23 @@ async def test_an_answer_that_cannot_be_used_is_asked_for_twice(
     assert (view.ok, view.bad) == (1, 1)
     assert sorted(rig.target.calls) == [0, 0, 1]
     assert rig.gate.healthy
+
+
+async def test_what_a_target_does_not_count_is_estimated(
+    tmp_path: Path, store: StoreClient
+) -> None:
+    """A row whose report lacks the prompt is billed for an estimate of it, and says so."""
+
+    async def play(number: int) -> ReportedUsage:
+        del number
+        return ReportedUsage(None, 7)
+
+    rig = Rig(tmp_path, store, play)
+    await rig.add(1)
+    async with rig.running():
+        view = await rig.until_done(1)
+    lines = [json.loads(line) for line in rig.journal.path.read_text().splitlines()]
+    (record,) = [line for line in lines if "close" in line]
+    assert record["prompt"] > 0
+    assert (record["completion"], record["estimated"]) == (7, True)
+    assert (view.usage.prompt, view.usage.completion) == (record["prompt"], 7)

@@ -97,6 +97,28 @@ def test_an_explicit_zero_is_respected() -> None:
     assert meter.usage() == Usage(0, 0)
 
 
+@pytest.mark.parametrize("odd", [None, "7", 1.5, -5, True, 1e30, 2**40])
+@pytest.mark.parametrize("lacks", ["prompt_tokens", "completion_tokens"])
+def test_an_unusable_figure_is_estimated(lacks: str, odd: Any) -> None:
+    """What is no count is counted by us, streamed or not, and the other figure stays."""
+    report = {"prompt_tokens": 30, "completion_tokens": 40, lacks: odd}
+    meter = StreamMeter(80, 0.0)
+    meter.feed(delta("word " * 20), 1.0)
+    meter.feed(usage_chunk([], **report), 1.0)
+    body = {"choices": [{"message": {"content": "word " * 20}}], "usage": report}
+    prompt, completion = (20, 40) if lacks == "prompt_tokens" else (30, 25)
+    expected = Usage(prompt, completion, estimated=True)
+    assert meter.usage() == answer_usage(body, 80) == expected
+
+
+def test_a_report_without_a_prompt_is_completed() -> None:
+    """A figure that is left out is estimated; vectors have no completion and need none."""
+    body = {"choices": [{"message": {"content": "ab"}}], "usage": {"completion_tokens": 5}}
+    assert answer_usage(body, 80) == Usage(20, 5, estimated=True)
+    vectors = {"data": [], "usage": {"prompt_tokens": 7}}
+    assert answer_usage(vectors, 80) == Usage(7, 0)
+
+
 def test_a_running_report_does_not_hide_what_came_after_it() -> None:
     """Of a cut stream the larger of report and count is taken, and marked."""
     meter = StreamMeter(80, 0.0)

@@ -11,7 +11,7 @@ import pytest
 from gateway.core.usage import Usage
 from gateway.metering.journal import Journal
 from gateway.metering.ledger import JournalLedger
-from gateway.metering.record import CallStatus
+from gateway.metering.record import CallRecord, CallStatus
 from gateway.metering.recovery import (
     complete,
     journal_files,
@@ -73,6 +73,18 @@ def test_open_calls_of_a_killed_process_become_interrupted_ones(tmp_path: Path) 
     assert left.outcome.status is CallStatus.INTERRUPTED
     assert left.outcome.usage == Usage(100, 0, estimated=True)
     assert left.bound == 64
+
+
+async def test_a_call_without_a_limit_has_no_known_bound(tmp_path: Path) -> None:
+    """A bound of zero would say that it cannot have cost anything; older files say that too."""
+    journal = Journal(tmp_path)
+    JournalLedger(journal).open(an_intent("req_a", max_completion=0))
+    journal.close()
+    complete(journal.path)
+    (record,) = read_records(tmp_path)
+    assert record.outcome.status is CallStatus.INTERRUPTED
+    assert record.to_json()["bound"] is None
+    assert CallRecord.from_json({**record.to_json(), "bound": 0}).bound is None
 
 
 async def test_a_torn_line_is_skipped(tmp_path: Path) -> None:

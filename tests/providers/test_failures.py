@@ -178,3 +178,19 @@ def test_a_prompt_that_is_too_long(status: int, message: str) -> None:
     assert error.code == "context_length_exceeded"
     assert orjson.loads(error.body)["error"]["code"] == "context_length_exceeded"
     assert failed(500, {"error": {"message": message}}).code != "context_length_exceeded"
+
+
+def test_addresses_of_others_are_not_told() -> None:
+    """A message, a code, an event and a page name no inner address; pages of help stay."""
+    said = "oops at http://10.1.2.3:21001/v1, see https://platform.openai.com/docs"
+    shown = "oops at ***, see https://platform.openai.com/docs"
+    members = {"message": said, "code": "at vllm.internal", "param": "x"}
+    for error in (
+        failed(500, {"error": members}),
+        failed(400, {"detail": said}),
+        stream_failure("t", members, SCRUB),
+    ):
+        told = orjson.loads(error.body)["error"]
+        assert (error.message, told["message"]) == (shown, shown)
+        assert told["code"] in {"at ***", None}
+    assert failed(502, said.encode()).text == shown

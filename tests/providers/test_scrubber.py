@@ -18,7 +18,9 @@ def test_everything_that_tells_where_or_with_what_we_call() -> None:
         ("at 127.0.0.1 port 19101 refused", "at *** *** refused"),
         ("(127.0.0.1, 19101)", "(***)"),
         ("Host: 127.0.0.1:19101", "Host: ***"),
-        ("127.0.0.10 and 8.127.0.0.1 took 19101 tokens", None),
+        ("127.0.0.1.9 and 8.127.0.0.1 took 19101 tokens", None),
+        ("ask http://10.0.0.9:21001/v1 or vllm-1:8000", "ask *** or ***"),
+        ("see https://platform.openai.com/docs", None),
     ],
 )
 def test_host_and_port_apart(text: str, shown: str | None) -> None:

@@ -42,6 +42,26 @@ def test_last_event_without_empty_line() -> None:
     assert split([b"data: a\n\ndata: b\n"]) == ["a", "b"]
 
 
+@pytest.mark.parametrize("cut", [1, 2, 5, 100])
+def test_a_byte_order_mark_hides_no_event(cut: int) -> None:
+    """A BOM before the first line, whatever that is, is dropped; one inside a text stays."""
+    for first in ("data: a\n\n", "data: a\r\n\r\n", ": hi\n\ndata: a\n\n"):
+        data = f"\ufeff{first}data: \ufeffb\n\n".encode()
+        assert split([data[i : i + cut] for i in range(0, len(data), cut)]) == ["a", "\ufeffb"]
+    assert split([b"\xef\xbb\xbfevent: error\ndata: x\n\n"]) == ['{"error":"x"}']
+    assert split([b"\xef\xbb\xbf" * 100_000 + b"data: a\n\n"]) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "beat", ["data:\n\n", "data: \n\n", "data:  \n\n", "data\n\n", "data:\r\n\r\n"]
+)
+def test_empty_data_is_a_heartbeat(beat: str) -> None:
+    """Events without data are no events, first, between and last, unless they tell an error."""
+    assert split([beat.encode(), b"data: a\n\n", beat.encode(), b"data: b \n\n"]) == ["a", "b "]
+    assert split([f"data: a\n\n{beat}data: b\n\n{beat}".encode()]) == ["a", "b"]
+    assert "reported an error" in split([b"event: error\ndata:\n\n"])[0]
+
+
 def test_pending() -> None:
     """A started event is known to be unfinished."""
     splitter = EventSplitter()

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.core.errors import InvalidRequest, ModelNotFound, UpstreamFailed, UpstreamThrottled
 from gateway.core.rates import RateLimit, RateLimits
-from gateway.core.usage import Usage
+from gateway.core.usage import ReportedUsage
 from gateway.policy.model import Policy
 from gateway.providers.broken_answers import TOO_DEEP
 from gateway.providers.registry import Registry
@@ -185,7 +185,7 @@ async def test_a_response_of_a_target_with_the_endpoint(upstream: ScriptedUpstre
     got = await RowCaller(Router(policy), registry).call("m", "/v1/responses", body, "req_1", ONE)
     sent = upstream.calls()[0]
     assert (sent.path, sent.json["store"], sent.json["stream"]) == ("/v1/responses", False, False)
-    assert (got.body, got.usage) == (native_response("hi"), Usage(11, 4, 3))
+    assert (got.body, got.usage) == (native_response("hi"), ReportedUsage(11, 4, 3))
     await registry.aclose()
 
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 from gateway.batches.ordering import ROW
 from gateway.batches.rows import RowSource
 from gateway.core.clock import Clock, SystemClock
-from gateway.core.usage import Usage
+from gateway.core.usage import ReportedUsage, Usage
 from gateway.core.work import SegmentSpec, SegmentView
 from gateway.dispatch.gate import Gate
 from gateway.dispatch.held import Holdings
@@ -35,7 +35,7 @@ from gateway.store.queue import QueueClient, RetryRule
 SHARD = "m.0"
 JOB = "batch_1"
 SEGMENT = f"{JOB}.0"
-Play = Callable[[int], Awaitable[Usage]]
+Play = Callable[[int], Awaitable[Usage | ReportedUsage]]
 
 
 class PlayedTarget:
@@ -66,7 +66,8 @@ class PlayedTarget:
             self.running.discard(number)
         at.head(None)
         at.first_token()
-        return RowAnswer(200, {"n": number}, usage, at.target, model)
+        told = ReportedUsage(usage.prompt, usage.completion)
+        return RowAnswer(200, {"n": number}, told, at.target, model)
 
 
 def _lane(name: str, pacer: Pacer, clock: Clock) -> TargetLane:
