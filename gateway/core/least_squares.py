@@ -8,9 +8,9 @@ _LEAST = 1e-9
 class ForgetfulFit:
     """Fits ``y = weights · x`` with weights above 0.
 
-    ``start`` are the weights that are believed at first, as firmly as ``trust`` says; each new
-    observation takes ``forget`` of the weight of all before it. The weights are solved for on each
-    ``every``-th observation.
+    Least squares with exponential forgetting, ridge towards ``start``: these are the weights
+    believed at first, as firmly as ``trust`` says. What was seen before counts ``forget`` as much
+    with each new observation. The weights are solved for on each ``every``-th observation.
     """
 
     def __init__(

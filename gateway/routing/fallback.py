@@ -56,14 +56,16 @@ class _Search(Generic[T]):
         route = plan.alone()
         if route is not None:
             self._groups = ()
-        elif not plan.ready(self._groups[0], None):
-            await plan.wait_until_available()
-        while route is not None or (route := await self._next()) is not None:
+        else:
+            if not plan.ready(self._groups[0], None):
+                await plan.wait_until_available()
+            route = await self._next()
+        while route is not None:
             try:
                 return await self._with_retries(route)
             except (UpstreamError, QueueFull) as error:
                 self._go_on(route, error)
-            route = None
+            route = await self._next()
         raise self._failed or plan.unavailable()
 
     async def _next(self) -> Route | None:
