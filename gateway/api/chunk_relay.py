@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import orjson
-
 from gateway.api.chunk_template import ChunkTemplate
 from gateway.api.relay import HEARTBEAT
 from gateway.core.errors import UpstreamError
+from gateway.core.exact_json import dumps, loads
 from gateway.core.nesting import too_deep
 from gateway.core.usage import Usage
 from gateway.metering.counter import StreamMeter
@@ -137,7 +136,7 @@ class ChunkRelay:
     def _read(self, data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """The chunk and its choices, if it is one that a client can read."""
         try:
-            chunk = orjson.loads(data)
+            chunk = loads(data)
             choices = choices_of(chunk)
         except ValueError:
             raise malformed_stream(self._target) from None
@@ -171,13 +170,13 @@ class ChunkRelay:
         for choice in choices:
             if _lacks_delta(choice):
                 choice["delta"] = {}
-        return orjson.dumps(chunk)
+        return dumps(chunk)
 
     def _in_one_line(self, data: bytes) -> bytes:
         if self.done:
             return data
         try:
-            return orjson.dumps(parse_event(data))
+            return dumps(parse_event(data))
         except ValueError:
             raise malformed_stream(self._target) from None
 
@@ -185,7 +184,7 @@ class ChunkRelay:
         if chunk.get("service_tier"):
             return data
         chunk["service_tier"] = self._tier
-        return orjson.dumps(chunk)
+        return dumps(chunk)
 
 
 def _lacks_delta(choice: dict[str, Any]) -> bool:

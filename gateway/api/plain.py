@@ -4,10 +4,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import orjson
 from starlette.types import Send
 
 from gateway.api.calls import Call
+from gateway.core.exact_json import dumps
 from gateway.metering.counter import answer_usage
 from gateway.metering.record import CallStatus
 from gateway.providers.answers import plain_answer
@@ -27,7 +27,7 @@ async def answer_plain(call: Call, send: Send, mend: Mend | None = None) -> None
     call.usage = answer_usage(answer, call.request.prompt_bytes)
     call.settle(CallStatus.OK, 200)
     if call.tier is not None and not answer.get("service_tier"):
-        data = orjson.dumps({**answer, "service_tier": call.tier})
+        data = dumps({**answer, "service_tier": call.tier})
     await send_whole(call, data, send)
 
 
@@ -54,7 +54,7 @@ async def _attempt(
         scrub = call.parts.registry.scrubber(route.target)
         answer = plain_answer(data, call.endpoint, route.target, scrub)
         if mend is not None and (mended := mend(call, route, answer)) is not None:
-            data, answer = orjson.dumps(mended), mended
+            data, answer = dumps(mended), mended
     except BaseException as error:
         call.failed(route, error)
         raise

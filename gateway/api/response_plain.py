@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-import orjson
 from starlette.types import Send
 
 from gateway.api.plain import send_whole
 from gateway.api.response_call import ResponseCall
 from gateway.core.endpoints import CHAT, RESPONSES
+from gateway.core.exact_json import dumps
 from gateway.metering.counter import answer_usage
 from gateway.metering.record import CallStatus
 from gateway.providers.answers import plain_answer
@@ -28,7 +28,7 @@ async def answer_response(call: ResponseCall, keep: Keep, send: Send) -> None:
     response = await attempt_all(call.plan, partial(_attempt, call), call.parts.clock)
     await keep(response)
     call.settle(CallStatus.OK, 200)
-    await send_whole(call, orjson.dumps(response), send)
+    await send_whole(call, dumps(response), send)
 
 
 async def _attempt(call: ResponseCall, route: Route, last: bool) -> Json:

@@ -6,11 +6,10 @@ One relay reads chat completions, the other one the events of a target that has 
 from abc import ABC, abstractmethod
 from typing import Any
 
-import orjson
-
 from gateway.api.relay import HEARTBEAT
 from gateway.core.clock import Clock
 from gateway.core.errors import UpstreamError
+from gateway.core.exact_json import dumps
 from gateway.core.usage import Usage
 from gateway.metering.counter import StreamMeter
 from gateway.metering.record import CallTiming
@@ -176,6 +175,6 @@ class NativeRelay(ResponseRelay):
             self.done = True
         else:
             text = content_in(event)
-            if text and self._meter.feed(orjson.dumps({"content": text}), now):
+            if text and self._meter.feed(dumps({"content": text}), now):
                 self.committed = True
         return encoded([self._events.rewritten(event)])

@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -24,6 +23,7 @@ from gateway.api.response_plain import answer_response
 from gateway.api.response_watch import watched
 from gateway.core.endpoints import RESPONSES
 from gateway.core.errors import ClientError, HeadwayError, InvalidRequest
+from gateway.core.exact_json import dumps
 from gateway.core.lanes import Lane
 from gateway.jobs.responses import ResponseService
 from gateway.routing.classifier import Decision
@@ -84,7 +84,7 @@ class CreateResponse:
         send: Send,
     ) -> None:
         if asked.previous is not None:
-            size = len(orjson.dumps(items))
+            size = len(dumps(items))
             asked = replace(asked, call=replace(asked.call, prompt_bytes=size))
         call = ResponseCall(self._parts, scope[CALLER], asked, items, scope[REQUEST_ID])
         keep = partial(self._keep, asked, call)

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from gateway.core.exact_json import readable
 from gateway.core.ids import new_id
 from gateway.schemas.errors import error_body
 
@@ -73,7 +74,10 @@ def _line(
         "response": response,
         "error": error,
     }
-    return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+    try:
+        return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+    except orjson.JSONEncodeError:
+        return orjson.dumps(readable(line), option=orjson.OPT_APPEND_NEWLINE)
 
 
 def _response(status: int, request_id: str, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import orjson
 from gateway.batches.lines import custom_id_in
 from gateway.batches.ordering import ROW
 from gateway.core.errors import InvalidRequest
+from gateway.core.exact_json import dumps, with_long_integers
 from gateway.core.work import LeasedRun
 from gateway.schemas.job import PARSERS
 from gateway.store.batches import index_name, input_name, job_of
@@ -118,8 +119,8 @@ def _checked(row: BatchRow) -> BatchRow:
 def _row(index: int, line: bytes, tokens: int) -> BatchRow:
     """The row on ``line``. A line that cannot be used is the fault of its own row alone."""
     try:
-        request = orjson.loads(line)
-        body = orjson.dumps(request["body"])
+        request = with_long_integers(line, orjson.loads(line))
+        body = dumps(request["body"])
         named = request["custom_id"], request["method"], request["url"]
         return BatchRow(index, *named, body, tokens)
     except orjson.JSONEncodeError:

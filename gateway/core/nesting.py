@@ -4,6 +4,8 @@ from typing import Any
 
 import orjson
 
+from gateway.core.exact_json import is_too_deep
+
 #: Levels of objects and arrays. Writing ends at 254; the rest is for what we put around a value.
 MOST_LEVELS = 200
 _AROUND = 54
@@ -21,9 +23,18 @@ def too_deep(text: bytes, value: Any) -> bool:
         value = [value]
     try:
         orjson.dumps(value)
-    except orjson.JSONEncodeError:
-        return True
+    except orjson.JSONEncodeError as error:
+        return is_too_deep(error) or _levels(value) > MOST_LEVELS + _AROUND
     return False
+
+
+def _levels(value: Any) -> int:
+    """Levels of a value that has something else which cannot be written."""
+    levels, level = 0, [value]
+    while level := [v for v in level if isinstance(v, dict | list)]:
+        levels += 1
+        level = [v for held in level for v in (held.values() if isinstance(held, dict) else held)]
+    return levels
 
 
 def is_deep(text: bytes) -> bool:

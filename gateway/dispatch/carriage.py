@@ -19,6 +19,7 @@ from gateway.core.errors import (
     UpstreamThrottled,
     UpstreamTimeout,
 )
+from gateway.core.exact_json import with_long_integers
 from gateway.core.usage import reported_in
 from gateway.dispatch.held import HeldRow, Holdings
 from gateway.dispatch.run import RowRunner
@@ -157,7 +158,7 @@ class Carriage:
         lines = []
         for key in self.carry.rows:
             row = self.rows[key]
-            members = orjson.loads(row.source.body)
+            members = with_long_integers(row.source.body, orjson.loads(row.source.body))
             body = outgoing_body(members, route, stream=False)
             url = orjson.dumps(row.run.endpoint).decode()
             head = f'{{"custom_id":"{key}","method":"POST","url":{url},"body":'

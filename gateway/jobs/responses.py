@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from gateway.core.errors import Conflict, ContextLengthExceeded, InvalidRequest, NotFound
+from gateway.core.exact_json import dumps
 from gateway.core.ids import new_id
 from gateway.jobs.service import JobService
 from gateway.responses.events import ENDED
@@ -61,7 +62,7 @@ class ResponseService:
                 )
             history.append([*stored.input, *response["output"]])
             previous = stored.previous
-            size += len(orjson.dumps(history[-1]))
+            size += len(dumps(history[-1]))
             if size > self._most_bytes or len(history) > _LONGEST_CHAIN:
                 raise ContextLengthExceeded(
                     "The conversation is too long to go on from.", param="previous_response_id"

@@ -2,10 +2,9 @@
 
 import struct
 
-import orjson
-
 from gateway.batches.ordering import estimated_tokens
 from gateway.core.clock import Clock
+from gateway.core.exact_json import dumps
 from gateway.core.work import Quota, SegmentSpec
 from gateway.jobs.enqueues import Enqueues
 from gateway.schemas.job import JobCreate
@@ -16,7 +15,7 @@ from gateway.store.keys import shard_of
 
 def input_line(job_id: str, wanted: JobCreate) -> bytes:
     """The call as a line of an input file, without the newline."""
-    return orjson.dumps(
+    return dumps(
         {
             "custom_id": job_id,
             "method": "POST",

@@ -4,8 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
-
+from gateway.core.exact_json import dumps, loads
 from gateway.core.usage import ReportedUsage, Usage, reported_in
 from gateway.metering.record import CallTiming
 from gateway.metering.timing import TokenTiming
@@ -13,9 +12,10 @@ from gateway.metering.timing import TokenTiming
 _BYTES_PER_TOKEN = 4
 _ONE_TOKEN_BYTES = 16
 # Quotes inside a JSON string are escaped, so a member name between bare quotes is a member name.
+# What was matched is never given up again: one pass over a long text, and no memory for it.
 _CONTENT = re.compile(
     rb'"(?:content|text|reasoning_content|reasoning|refusal|arguments|name)"\s*:\s*'
-    rb'"((?:[^"\\]|\\.)+)"'
+    rb'"((?!")[^"\\]*+(?:\\.[^"\\]*+)*+)"'
 )
 _PLAIN_CONTENT = b'"content":"'
 _BACKSLASH = 0x5C
@@ -100,8 +100,8 @@ def reported_usage(event: bytes) -> ReportedUsage | None:
     """The usage that an event or a whole answer reports; None when it reports none."""
     start = event.find(b"{")
     try:
-        body = orjson.loads(event[start:])
-    except orjson.JSONDecodeError:
+        body = loads(event[start:] if start else event)
+    except ValueError:
         return None
     return reported_in(body) if isinstance(body, dict) else None
 
@@ -119,7 +119,7 @@ def completed_usage(
         return reported.completed(0, 0)
     text = 0
     if not _WITH_TEXT.isdisjoint(body):
-        text = sum(len(match[1]) for match in _CONTENT.finditer(orjson.dumps(body)))
+        text = sum(match.end(1) - match.start(1) for match in _CONTENT.finditer(dumps(body)))
     prompt, completion = estimate_tokens(prompt_bytes), estimate_tokens(text)
     if reported is None:
         return Usage(prompt, completion, estimated=True)

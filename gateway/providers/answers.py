@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 from gateway.core.endpoints import EMBEDDINGS, RESPONSES
 from gateway.core.errors import UpstreamFailed
+from gateway.core.exact_json import loads
 from gateway.core.nesting import too_deep
 from gateway.providers.broken_answers import unreadable_answer
 from gateway.providers.failures import stream_failure
@@ -24,8 +23,8 @@ def plain_answer(data: bytes, endpoint: str, target: str, scrub: Scrubber) -> di
     ``endpoint`` answers, as far as its choices or data tell.
     """
     try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError:
+        value = loads(data)
+    except ValueError:
         value = None
     if not isinstance(value, dict) or too_deep(data, value):
         raise unreadable_answer(data, target)

@@ -4,8 +4,7 @@ import re
 from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any
 
-import orjson
-
+from gateway.core.exact_json import dumps, loads
 from gateway.core.nesting import too_deep
 from gateway.providers.broken_answers import LONGEST_EVENT, endless_event
 
@@ -112,7 +111,7 @@ def _as_error(data: bytes) -> bytes:
         value = data.decode("utf-8", "replace")
     if isinstance(value, dict) and value.get("error"):
         return data
-    return orjson.dumps({"error": value or "The target reported an error."})
+    return dumps({"error": value or "The target reported an error."})
 
 
 def parse_event(data: bytes) -> Any:
@@ -121,11 +120,11 @@ def parse_event(data: bytes) -> Any:
     Raises ValueError when it is no JSON, or nested so deeply that it could not be written again.
     """
     try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError:
+        value = loads(data)
+    except ValueError:
         if b"\n" not in data:
             raise
-        value = orjson.loads(data.replace(b"\n", b""))
+        value = loads(data.replace(b"\n", b""))
     if too_deep(data, value):
         raise ValueError("nested too deeply")
     return value

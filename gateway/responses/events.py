@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
+from gateway.core.exact_json import dumps
 
 Json = dict[str, Any]
 FINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
@@ -30,8 +30,7 @@ class Numbered:
 def encoded(events: Sequence[Mapping[str, Any]]) -> bytes:
     """As server-sent events."""
     return b"".join(
-        b"event: %b\ndata: %b\n\n" % (str(event["type"]).encode(), orjson.dumps(event))
-        for event in events
+        b"event: %b\ndata: %b\n\n" % (str(event["type"]).encode(), dumps(event)) for event in events
     )
 
 

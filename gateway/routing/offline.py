@@ -7,6 +7,7 @@ import orjson
 
 from gateway.core.endpoints import CHAT, COMPLETIONS, EMBEDDINGS, RESPONSES, below_prefix
 from gateway.core.errors import UpstreamFailed
+from gateway.core.exact_json import with_long_integers
 from gateway.core.rates import RateLimits
 from gateway.core.targets import UpstreamCall
 from gateway.core.usage import ReportedUsage, reported_in
@@ -81,7 +82,7 @@ class RowCaller:
         ``body`` is the row's JSON object. Raises ModelNotFound and UpstreamError. Cancelling
         closes the connection.
         """
-        asked: dict[str, Any] = orjson.loads(body)
+        asked: dict[str, Any] = with_long_integers(body, orjson.loads(body))
         route = self._route(model, at.target)
         if endpoint == RESPONSES and not route.responses:
             translated = chat_form(asked, row_items(asked), stream=False)

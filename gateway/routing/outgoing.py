@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
+from gateway.core.exact_json import dumps
 from gateway.routing.rank import with_rank
 from gateway.routing.route import Route
 
@@ -20,17 +19,18 @@ DENIED = frozenset(
         "priority",
     }
 )
-#: Members in which clients wrap others; the same names are taken out there.
-_WRAPPERS = ("extra_body", "metadata")
+#: Members in which clients wrap others, and what is taken out there. A label of the client's may be
+#: called ``priority``: it sets no rank.
+_WRAPPED = {"extra_body": DENIED, "metadata": DENIED - {"priority"}}
 
 
 def without_denied(members: Mapping[str, Any]) -> dict[str, Any]:
     """``members`` less the denied ones, at the top and in ``extra_body`` and ``metadata``."""
     kept = {name: value for name, value in members.items() if name not in DENIED}
-    for name in _WRAPPERS:
+    for name, denied in _WRAPPED.items():
         inner = kept.get(name)
-        if isinstance(inner, dict) and not DENIED.isdisjoint(inner):
-            kept[name] = {key: value for key, value in inner.items() if key not in DENIED}
+        if isinstance(inner, dict) and not denied.isdisjoint(inner):
+            kept[name] = {key: value for key, value in inner.items() if key not in denied}
     return kept
 
 
@@ -56,4 +56,4 @@ def outgoing_body(
         body["service_tier"] = tier
     else:
         body.pop("service_tier", None)
-    return orjson.dumps(body)
+    return dumps(body)

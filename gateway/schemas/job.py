@@ -11,6 +11,7 @@ import orjson
 
 from gateway.core.endpoints import CHAT, COMPLETIONS, EMBEDDINGS, RESPONSES
 from gateway.core.errors import InvalidRequest
+from gateway.core.exact_json import dumps_ordered
 from gateway.core.usage import Usage
 from gateway.schemas.chat import parse_chat
 from gateway.schemas.completions import parse_completion
@@ -142,7 +143,7 @@ def not_streamed(request: ModelRequest) -> ModelRequest:
 def dumped(members: Mapping[str, Any]) -> bytes:
     """As JSON, equal for equal members. Raises InvalidRequest for what is nested too deeply."""
     try:
-        return orjson.dumps(members, option=orjson.OPT_SORT_KEYS)
+        return dumps_ordered(members)
     except orjson.JSONEncodeError:
         raise InvalidRequest("The body is nested too deeply.") from None
 

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 import orjson
 
 from gateway.core.errors import InvalidRequest, InvalidType, MissingParameter
+from gateway.core.exact_json import with_long_integers
 from gateway.core.nesting import MOST_LEVELS, is_depth_fault, too_deep
 from gateway.core.usage import MOST_TOKENS
 from gateway.core.values import value
@@ -51,7 +52,8 @@ def read_object(body: bytes) -> dict[str, Any]:
         raise InvalidRequest("The body of the request must be a JSON object.")
     if too_deep(body, value):
         raise _too_deep()
-    return value
+    members: dict[str, Any] = with_long_integers(body, value)
+    return members
 
 
 def build(

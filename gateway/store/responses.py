@@ -3,14 +3,16 @@
 ``response/<folder>/<id>.json``; the folder follows from the time in the id, as with jobs.
 """
 
+import asyncio
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import orjson
 
 from gateway.core.clock import Clock
 from gateway.core.errors import NotFound
+from gateway.core.exact_json import dumps, readable, with_long_integers
 from gateway.core.ids import new_ordered_id
 from gateway.store.blobs import BlobStore
 from gateway.store.room import PLENTY, RECORD_BYTES, Room
@@ -61,14 +63,15 @@ class ResponseStore:
         One that a job makes is as durable as its job. Callers wait for the others: those outlive
         this process, and a loss of power as the file system sees fit.
         """
-        data = orjson.dumps(asdict(stored))
+        data = await asyncio.to_thread(_written, stored)
         await self._blobs.put(_blob(stored.id), data, sync=stored.job is not None)
 
     async def get(self, tenant: str, response_id: str) -> StoredResponse:
         """Raises NotFound for unknown, foreign and expired ids."""
         if _ID.fullmatch(response_id) and not self._expired(response_id):
             try:
-                found = StoredResponse(**orjson.loads(await self._blobs.read(_blob(response_id))))
+                data = await self._blobs.read(_blob(response_id))
+                found = await asyncio.to_thread(_read, data)
             except NotFound:
                 found = None
             if found is not None and found.tenant == tenant:
@@ -105,6 +108,19 @@ def id_of_job(job_id: str) -> str:
 def response_not_found(response_id: str) -> NotFound:
     """The same answer for all that is not there."""
     return NotFound(f"Response with id '{response_id[:64]}' not found.", param="response_id")
+
+
+def _written(stored: StoredResponse) -> bytes:
+    """As it is kept; orjson reads the members where they are, nothing is copied."""
+    try:
+        return orjson.dumps(stored)
+    except orjson.JSONEncodeError:
+        members = {field.name: getattr(stored, field.name) for field in fields(stored)}
+        return dumps({**members, "response": readable(stored.response)})
+
+
+def _read(data: bytes) -> StoredResponse:
+    return StoredResponse(**with_long_integers(data, orjson.loads(data)))
 
 
 def _blob(response_id: str) -> str:

@@ -1,5 +1,6 @@
 """Events on their way to the client."""
 
+import json
 from typing import Any
 
 import orjson
@@ -183,3 +184,16 @@ def test_what_came_before_a_failure_in_the_same_piece_is_kept() -> None:
     with pytest.raises(UpstreamFailed):
         events.take(words + event({"error": {"message": "gone"}}), 1.0)
     assert events.unshown == words
+
+
+def test_a_character_in_two_events() -> None:
+    """Each half passes as it came; with a tier put in both are still there."""
+    halves = [event(chat_chunk("HALF")).replace(b"HALF", half) for half in (rb"\ud83d", rb"\ude42")]
+    events = relay()
+    assert [events.take(half, 1.0) for half in halves] == halves
+    assert events.usage.completion == 2
+    events = relay(tier="default")
+    for half, text in zip(halves, ("\ud83d", "\ude42"), strict=True):
+        shown = json.loads(events.take(half, 1.0).removeprefix(b"data: "))
+        assert shown["choices"][0]["delta"]["content"] == text
+        assert shown["service_tier"] == "default"

@@ -1,5 +1,7 @@
 """Answers that are not streamed."""
 
+import json
+
 import orjson
 
 from tests.support.gateway import running_gateway
@@ -36,3 +38,16 @@ def test_an_object_that_is_no_answer_is_a_failure(upstream: ScriptedUpstream) ->
             upstream.enqueue(raw(body), raw(body), raw(body))
             assert gateway.chat().status_code == 502
             upstream.clear()
+
+
+def test_half_a_pair_in_an_answer(upstream: ScriptedUpstream) -> None:
+    """An answer that was cut within a character is passed on and counted; a tier can be put in."""
+    body = rb'{"choices":[{"index":0,"message":{"role":"assistant","content":"hi \ud83d"}}]}'
+    upstream.enqueue(raw(body), raw(body))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        got = gateway.chat()
+        assert (got.status_code, got.content) == (200, body)
+        tiered = gateway.chat(service_tier="auto")
+        assert tiered.status_code == 200
+        assert json.loads(tiered.content) == {**json.loads(body), "service_tier": "default"}
+        assert all(record.outcome.usage.completion > 0 for record in gateway.settled(2))

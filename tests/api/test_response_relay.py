@@ -1,5 +1,6 @@
 """Streams of both kinds of targets as events of a response."""
 
+import json
 from typing import Any
 
 import orjson
@@ -140,3 +141,15 @@ def test_a_native_failure() -> None:
     bare = native_relay()
     with pytest.raises(UpstreamFailed, match="broken"):
         bare.take(event({"type": "error", "code": "x", "message": "broken"}), 1.0)
+
+
+def test_a_character_in_two_chunks() -> None:
+    """Each delta is as it came; the text at the end has the whole character."""
+    halves = [event(chat_chunk("HALF")).replace(b"HALF", half) for half in (rb"\ud83d", rb"\ude42")]
+    relay = chat_relay()
+    shown = _whole(relay, b"".join([*halves, *map(event, CHUNKS[2:])]) + b"data: [DONE]\n\n")
+    assert rb"\ud83d\ude42" in shown
+    told = [json.loads(line[6:]) for line in shown.split(b"\n") if line.startswith(b"data: ")]
+    deltas = [part["delta"] for part in told if part["type"] == "response.output_text.delta"]
+    assert deltas == ["\ud83d", "\ude42"]
+    assert told[-1]["response"]["output"][0]["content"][0]["text"] == "🙂"

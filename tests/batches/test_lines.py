@@ -77,3 +77,9 @@ def test_rows_not_run_get_the_same_line_each_time() -> None:
         "message": "This request could not be executed before the completion window expired.",
     }
     assert parsed["id"] != orjson.loads(unexecuted_line("batch_1.0", 4, "a", EXPIRED))["id"]
+
+
+def test_half_a_pair_is_lost() -> None:
+    """Whoever reads the file can: halves that belong together are joined, a lone one is marked."""
+    line = success_line("a", 200, "req_1", {"text": "\ud83d\ude42 \ud83d", "é": 1})
+    assert orjson.loads(line)["response"]["body"] == {"text": "🙂 \ufffd", "é": 1}

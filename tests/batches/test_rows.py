@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from gateway.batches.rows import RowSource
+from gateway.batches.rows import RowSource, _row
 from gateway.store.keys import shard_of
 from tests.support.batch import chat_line
 from tests.support.batch_plane import BatchPlane
@@ -73,3 +73,13 @@ async def test_what_the_endpoint_refuses(plane: BatchPlane) -> None:
     assert {name: said and (said.param, said.code) for name, said in rows.items()} == {
         name: (param, code) for name, (_, param, code) in cases.items()
     }
+
+
+def test_a_long_integer_stays() -> None:
+    """A row's body has the number that the client wrote."""
+    line = chat_line("1", "x")
+    line["body"]["seed"] = 0
+    text = orjson.dumps(line).replace(b'"seed":0', b'"seed":123456789012345678901')
+    row = _row(0, text, 1)
+    assert row.fault is None
+    assert b'"seed":123456789012345678901' in row.body

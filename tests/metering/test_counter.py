@@ -1,6 +1,7 @@
 """Tokens are counted from what the target says, else from what it sent."""
 
 import timeit
+import tracemalloc
 from time import thread_time
 from typing import Any
 
@@ -182,3 +183,44 @@ def test_an_event_costs_little() -> None:
     event = delta()
     costs = timeit.repeat(lambda: meter.feed(event, 1.0), number=2000, repeat=5, timer=thread_time)
     assert min(costs) / 2000 < 15e-6
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"content": "%b"}' % (b"x" * 1_000_000),
+        b'{"content":"%b"}' % (b"\\n" * 500_000),
+        b'{"function":{"arguments":"%b"}}' % (b'{\\"a\\":1}' * 100_000),
+        b'{"content": "%b' % (b"x" * 1_000_000),
+        b'{"content":""%b}' % (b',"content":""' * 80_000),
+    ],
+)
+def test_a_long_event_takes_no_memory(text: bytes) -> None:
+    """However its text is written: less than a tenth of its own size."""
+    meter = StreamMeter(10, 0.0)
+    tracemalloc.start()
+    try:
+        meter.feed(text, 1.0)
+        assert tracemalloc.get_traced_memory()[1] < len(text) / 10
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_long_answer_without_usage_takes_little_memory() -> None:
+    """A writer sets eight bytes a character aside; no more than that."""
+    body = {"choices": [{"message": {"content": "x" * 1_000_000}}]}
+    tracemalloc.start()
+    try:
+        assert answer_usage(body, 10).completion == 250_000
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_half_a_pair_is_content() -> None:
+    """A token may end in the middle of a character; the answer is counted all the same."""
+    meter = StreamMeter(10, 0.0)
+    assert meter.feed(b'{"choices":[{"delta":{"content":"\\ud83d"}}]}', 1.0)
+    meter.feed(b'{"usage":{"prompt_tokens":1,"completion_tokens":2},"x":"\\ud83d"}', 2.0)
+    assert meter.usage() == Usage(1, 2)
+    assert answer_usage({"choices": [{"message": {"content": "\ud83d"}}]}, 4).completion > 0

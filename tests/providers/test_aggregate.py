@@ -141,3 +141,12 @@ async def test_usage_in_a_member_of_the_vendor() -> None:
     answer = await together(chat_chunk("a"), last)
     assert answer.usage is not None
     assert (answer.usage.prompt, answer.usage.completion) == (3, 1)
+
+
+async def test_a_character_in_two_events() -> None:
+    """Its halves stand side by side in the answer."""
+    chunk = orjson.dumps(chat_chunk("HALF"))
+    halves = [chunk.replace(b"HALF", half) for half in (rb"\ud83d", rb"\ude42")]
+    got = await together(*halves, chat_chunk(finish="stop"))
+    text = got.body["choices"][0]["message"]["content"]
+    assert text == "\ud83d\ude42"

@@ -5,6 +5,7 @@ from typing import Any
 import orjson
 
 from gateway.routing.outgoing import DENIED, outgoing_body, without_denied
+from gateway.schemas.chat import parse_chat
 from tests.support.routes import a_route
 
 
@@ -30,6 +31,22 @@ def test_denied_members_go() -> None:
     kept = without_denied(members)
     assert kept == {"model": "m", "metadata": {"k": "v"}}
     assert members["metadata"] == {"api_base": "x", "k": "v"}
+
+
+def test_labels_stay() -> None:
+    """``metadata`` loses what names a target or carries a credential, and nothing else."""
+    labels = {"priority": "high", "k": "v"}
+    assert without_denied({"metadata": {**labels, "headers": "x"}}) == {"metadata": labels}
+    assert without_denied({"extra_body": {"priority": 1, "top_k": 2}}) == {
+        "extra_body": {"top_k": 2}
+    }
+
+
+def test_a_long_integer_stays_as_it_is() -> None:
+    """A float would be another number."""
+    body = parse_chat(b'{"model":"m","seed":123456789012345678901,"messages":[{"role":"user"}]}')
+    text = outgoing_body(body.members, a_route("t", "m", "vllm"), stream=False)
+    assert b'"seed":123456789012345678901' in text
 
 
 def test_streams_are_asked_for_usage() -> None:

@@ -1,7 +1,10 @@
 """Stored responses: by tenant, and for a time."""
 
+import tracemalloc
 from pathlib import Path
+from typing import Any
 
+import orjson
 import pytest
 
 from gateway.core.errors import NotFound, StoreFull
@@ -86,3 +89,29 @@ def test_ids() -> None:
     """A job and its response share the number; an id that is shown is cut."""
     assert id_of_job("job_0123") == "resp_0123"
     assert len(response_not_found("x" * 500).message) < 120
+
+
+async def test_many_items_are_not_copied(store: ResponseStore, clock: ManualClock) -> None:
+    """Keeping a response takes the memory of its text, not that of its items again."""
+    items: list[dict[str, Any]] = [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}]}
+        for _ in range(20_000)
+    ]
+    stored = StoredResponse("a", {"id": new_response_id(clock.now()), "output": []}, items)
+    tracemalloc.start()
+    try:
+        await store.put(stored)
+        assert tracemalloc.get_traced_memory()[1] < 4 * len(orjson.dumps(items))
+    finally:
+        tracemalloc.stop()
+    assert await store.get("a", stored.id) == stored
+
+
+async def test_what_json_hardly_holds(store: ResponseStore, clock: ManualClock) -> None:
+    """Long integers stay; of half a character the sign for a lost one."""
+    response = {"id": new_response_id(clock.now()), "output": [{"text": "\ud83d\ude42 \ud83d"}]}
+    stored = StoredResponse("a", response, [{"type": "x", "n": 10**25}])
+    await store.put(stored)
+    got = await store.get("a", stored.id)
+    assert got.input == stored.input
+    assert got.response["output"] == [{"text": "🙂 \ufffd"}]
