@@ -1,14 +1,17 @@
 """What passes a target's stream on to a client, whatever the API of the two."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from gateway.core.usage import Usage
 from gateway.metering.record import CallTiming
 from gateway.providers.base import Reply
+from gateway.providers.sse import BOM
 
 #: The comment that shows a client that its stream is alive.
 HEARTBEAT = b": keep-alive\n\n"
+#: What no line of events begins with, and every plain answer.
+_PLAIN = frozenset({b"{", b"["})
 
 
 class Relay(Protocol):
@@ -38,12 +41,26 @@ class Relay(Protocol):
 
 
 async def first_shown(
-    relay: Relay, reply: Reply, now: Callable[[], float], *, content: bool
+    relay: Relay,
+    reply: Reply,
+    now: Callable[[], float],
+    whole: Callable[[bytes], Awaitable[bytes]],
+    *,
+    content: bool,
 ) -> bytes:
-    """Read until there is something to show: content, or with ``content`` false any event."""
+    """Read until there is something to show: content, or with ``content`` false any event.
+
+    ``whole`` makes events of an answer that is no stream, which begins with what it gets.
+    """
     shown: list[bytes] = []
+    blank = True
     async for piece in reply.body:
-        data = relay.take(piece, now())
+        if blank:
+            start = piece.removeprefix(BOM).lstrip()[:1]
+            data = relay.take(await whole(piece) if start in _PLAIN else piece, now())
+            blank = not start
+        else:
+            data = relay.take(piece, now())
         if data and data != HEARTBEAT:
             shown.append(data)
         if relay.committed or relay.done or (shown and not content):

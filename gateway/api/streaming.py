@@ -12,6 +12,7 @@ from starlette.types import Send
 
 from gateway.api.calls import Call, Held
 from gateway.api.relay import HEARTBEAT, Relay, first_shown
+from gateway.api.unstreamed import events_of_whole
 from gateway.core.errors import (
     Draining,
     HeadwayError,
@@ -119,10 +120,11 @@ async def _begin(call: Call, route: Route, last: bool) -> _Begun:
     relay = call.relay(route)
     now = call.parts.clock.monotonic
     try:
-        shown = await first_shown(relay, held.reply, now, content=not last)
+        whole = partial(events_of_whole, call, route, held.reply)
+        shown = await first_shown(relay, held.reply, now, whole, content=not last)
     except BaseException as error:
         call.failed(route, error)
-        call.usage = relay.usage
+        _note(call, relay, error)
         await held.aclose()
         raise
     call.succeeded(route, held.reply.status)
@@ -139,7 +141,7 @@ async def _relay(call: Call, client: ClientStream, begun: _Begun) -> None:
         await client.write(last, more=False)
         await held.finish()
     except UpstreamError as error:
-        _note(call, relay)
+        _note(call, relay, error)
         await held.aclose()
         cut = _interrupted(error)
         call.broken(cut)
@@ -177,8 +179,10 @@ async def _cut_off(call: Call, client: ClientStream) -> None:
     await client.write(call.error_event(Draining("The gateway is shutting down.")), more=False)
 
 
-def _note(call: Call, relay: Relay) -> None:
-    call.usage, call.timing = relay.usage, relay.timing
+def _note(call: Call, relay: Relay, error: BaseException | None = None) -> None:
+    """What was used so far. A target that failed before any content is as one that refused."""
+    if relay.committed or not isinstance(error, UpstreamError):
+        call.usage, call.timing = relay.usage, relay.timing
 
 
 def _interrupted(error: UpstreamError) -> UpstreamError:
