@@ -137,5 +137,5 @@ def test_one_change_after_the_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", _CHANGES)
 def test_a_change(tmp_path: Path, name: str) -> None:
     """Each alone; a minute is what the caps get."""
-    with _scene(tmp_path, _Span(3000, 20, 60, 0.1)) as scene:
+    with _scene(tmp_path, _Span(1500, 10, 60, 0.1)) as scene:
         scene.change(name)

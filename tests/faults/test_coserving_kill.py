@@ -23,7 +23,7 @@ from tests.support.coserving import EngineProcess, Lanes, People, Rows, faults, 
 from tests.support.gateway import chat_body
 from tests.support.serve import COMMAND, RunningHeadway, clean_environment, headway, wait_for
 
-_LONG = pytest.param(30.0, marks=pytest.mark.long)
+_LONG = pytest.param(15.0, marks=pytest.mark.long)
 _SLACK = 0.15
 _ENV = {"HEADWAY_RETRY_CAP_SECONDS": "60", "HEADWAY_LEASE_SECONDS": "1"}
 _ROWS_A_SECOND = 20
