@@ -2,8 +2,9 @@
 
 from typing import Any
 
-import orjson
 from starlette.responses import Response
+
+from gateway.core.exact_json import dumps
 
 
 class JsonResponse(Response):
@@ -13,4 +14,4 @@ class JsonResponse(Response):
 
     def render(self, content: Any) -> bytes:
         """The body."""
-        return orjson.dumps(content)
+        return dumps(content)

@@ -16,3 +16,8 @@ def test_the_same_bytes_as_starlettes_own() -> None:
     assert answer.status_code == 202
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["location"] == "/x"
+
+
+def test_what_others_wrote_goes_out_as_it_is() -> None:
+    """Integers beyond 64 bits, and half of a character, are no fault of the caller."""
+    assert JsonResponse({"n": 2**70, "half": "\ud83d"}).body == b'{"n":%d,"half":"\\ud83d"}' % 2**70
