@@ -13,10 +13,17 @@ _CONTROL = bytes([*range(9), *range(10, 32), 127])
 _BODILESS = frozenset({204, 304})
 
 
+def cut_off(cycle: RequestResponseCycle) -> None:
+    """Nobody is there for the answer: the application hears of it, and nothing is written."""
+    cycle.disconnected = not cycle.response_complete
+    cycle.message_event.set()
+
+
 class Cycle(RequestResponseCycle):
     """Sends what the application answers. Names of headers come in lower case."""
 
     _head = b""
+    _open_end = False
 
     async def send(self, message: Any) -> None:
         """Take one ASGI message; waits while the caller does not read."""
@@ -34,13 +41,16 @@ class Cycle(RequestResponseCycle):
 
     def _start(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
         self.response_started = True
-        self.waiting_for_100_continue = False
+        if self.waiting_for_100_continue:
+            # Whether the caller sends its body now cannot be known: nothing else is read.
+            self.keep_alive = self.keep_alive and not self.more_body
+            self.waiting_for_100_continue = False
         lines = [STATUS_LINE[status], *(b"%b: %b\r\n" % (name, value) for name, value in headers)]
         lines += self._framing(status, dict(headers))
         head = b"".join([*lines, b"\r\n"])
         if len(head) - len(head.translate(None, _CONTROL)) != 2 * len(lines) + 2:
             raise RuntimeError("a header of the answer has a control character")
-        if self.chunked_encoding:
+        if self.chunked_encoding or self._open_end:
             self.transport.write(head)
         else:
             self._head = head
@@ -51,8 +61,11 @@ class Cycle(RequestResponseCycle):
         if length is not None:
             self.expected_content_length = int(length)
         elif self.scope["method"] != "HEAD" and status not in _BODILESS:
-            self.chunked_encoding = True
-            yield b"transfer-encoding: chunked\r\n"
+            if self.scope["http_version"] < "1.1":
+                self._open_end = True  # chunks came with 1.1; the end of the connection is the end
+            else:
+                self.chunked_encoding = True
+                yield b"transfer-encoding: chunked\r\n"
         if b"close" in given.get(b"connection", b"").lower():
             self.keep_alive = False
         elif not self.keep_alive:
@@ -67,8 +80,6 @@ class Cycle(RequestResponseCycle):
             return
         self.response_complete = True
         self.message_event.set()
-        if not self.keep_alive:
-            self.transport.close()
         self.on_response()
 
     def _framed(self, body: bytes, *, more: bool) -> bytes:
@@ -78,6 +89,6 @@ class Cycle(RequestResponseCycle):
             chunk = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
             return chunk if more else chunk + b"0\r\n\r\n"
         left = self.expected_content_length = self.expected_content_length - len(body)
-        if left < 0 or (left and not more):
+        if (left < 0 or (left and not more)) and not self._open_end:
             raise RuntimeError("the answer does not have its declared length")
         return body

@@ -4,83 +4,43 @@ What a connection sends is parsed before anybody is known to be behind it, so wh
 and the time given to it are bounded here. So is the time for which a caller may take nothing of
 what waits for it: at most 64 KiB of a stream wait here, and its target is not read meanwhile.
 
+What comes behind a request that waits for the one before it is set aside, up to 1 MiB, so that
+its caller is still seen to leave; then nothing of it is served. Bytes that are no HTTP are refused
+in their turn.
+
 An upgrade that is asked for is not made, and its request is served as any other: clients offer
 HTTP/2 in this way by default.
 """
 
 import asyncio
-from enum import Enum, auto
-from typing import ClassVar
 from urllib.parse import unquote
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 
+from gateway.api.connection import Connection, Stage
 from gateway.api.cycle import Cycle
-from gateway.api.errors import refusal
-from gateway.core.ids import new_id
+from gateway.api.linger import MOST_DROPPED
+from gateway.api.refused import LONGEST_HEAD
+from gateway.api.upgrade import without_upgrade
 
-_LONGEST_HEAD = 64 * 1024
-_UPGRADE = frozenset({b"upgrade", b"http2-settings"})
-_MESSAGES = {
-    400: "The request is not valid HTTP.",
-    408: "The request did not come within the time for it.",
-    414: f"The request URL is longer than {_LONGEST_HEAD} bytes.",
-    431: f"The request's head is longer than {_LONGEST_HEAD} bytes.",
-}
+_TOLD = frozenset({b"expect", b"transfer-encoding"})
 
 
-class _Stage(Enum):
-    """What a connection waits for: its first bytes, more of a head or a body, another request."""
-
-    START = auto()
-    HEAD = auto()
-    BODY = auto()
-    IDLE = auto()
-
-
-class GatewayProtocol(HttpToolsProtocol):
-    """One connection. A subclass of ``limited`` sets the two times."""
-
-    receive_seconds: ClassVar[float]
-    send_seconds: ClassVar[float]
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request, not for ever."""
-        super().connection_made(transport)
-        self._stage = _Stage.START
-        self._since = self._answered = self.loop.time()
-        self._fed = self._loose = 0
-        self._moved = self._upgrade = False
-        self._refusal = 400
-        self._timer = self.loop.call_later(self.receive_seconds, self._look)
-        self._stuck: asyncio.TimerHandle | None = None
-
-    def pause_writing(self) -> None:
-        """The caller takes less than comes: it must take something now and then."""
-        super().pause_writing()
-        self._watch_reader()
-
-    def resume_writing(self) -> None:
-        """The caller has caught up."""
-        if self._stuck is not None:
-            self._stuck.cancel()
-        super().resume_writing()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing more to watch."""
-        self._timer.cancel()
-        if self._stuck is not None:
-            self._stuck.cancel()
-        super().connection_lost(exc)
+class GatewayProtocol(Connection):
+    """Parses what a connection sends, and serves it in turn."""
 
     def data_received(self, data: bytes) -> None:
         """Take bytes as they come. What does not end a part of a request adds up, and is bounded.
 
         The parser keeps an unfinished header and joins it anew with each piece.
         """
-        if self.transport.is_closing():
-            return
+        if self._deaf or self.pipeline:
+            self._set_aside(data)
+        else:
+            self._parse(data)
+
+    def _parse(self, data: bytes) -> None:
         self._moved = False
         self._fed = self._loose + len(data)
         try:
@@ -91,42 +51,65 @@ class GatewayProtocol(HttpToolsProtocol):
         if self._moved:
             self._loose = 0
             return
-        if self._stage is _Stage.IDLE:
-            self._stage, self._since = _Stage.START, self.loop.time()
+        if self._stage is Stage.IDLE:
+            self._stage, self._since = Stage.START, self.loop.time()
         self._loose += len(data)
-        if self._loose > _LONGEST_HEAD:
+        if self._loose > LONGEST_HEAD:
             self._refuse(self._too_long())
 
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
         self._moved = True
-        self._stage = _Stage.HEAD
+        self._stage = Stage.HEAD
         self._since = self.loop.time()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A line of the head."""
+        name = name.lower()
+        if name in _TOLD:
+            if name == b"expect":
+                self.expect_100_continue = value.lower() == b"100-continue"
+            elif value.strip().lower() != b"chunked":
+                self._refusal = 501
+        self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """The head is there: the call begins, unless the parser is about to leave its body out."""
-        if self._fed > _LONGEST_HEAD:
+        if self._fed > LONGEST_HEAD:
             self._measure()
-        self._stage = _Stage.BODY
+        if self._refusal == 501:  # noqa: PLR2004 - set by a line of this head
+            raise ValueError(self._refusal)
+        self._stage = Stage.BODY
         self._since = self.loop.time()
         self._upgrade = self.parser.should_upgrade()
         if not self._upgrade:
             self._begin_call()
 
     def on_body(self, body: bytes) -> None:
-        """A piece of the body."""
+        """A piece of the body; of a call that has its answer already it is dropped."""
         self._moved = True
         self._since = self.loop.time()
-        super().on_body(body)
+        cycle = self.cycle
+        if cycle.response_complete:
+            self._dropped += len(body)
+            if self._dropped > MOST_DROPPED:
+                self._shut()
+            return
+        cycle.body += body
+        if len(cycle.body) > HIGH_WATER_LIMIT and cycle is self._served:
+            self.flow.pause_reading()
+        cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         """The request is whole."""
         if self._upgrade:
             return
         self._moved = True
-        self._stage = _Stage.IDLE
-        super().on_message_complete()
+        self._stage = Stage.IDLE
+        self._dropped = 0
+        self.cycle.more_body = False
+        self.cycle.message_event.set()
 
     def on_response_complete(self) -> None:
         """The answer is out: the next call may begin; ``_look`` ends a connection without one."""
@@ -134,14 +117,21 @@ class GatewayProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self._answered = self.loop.time()
-        self.flow.resume_reading()
-        if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
+        served = self._served
+        if served is not None and not served.keep_alive:
+            self._end(more=served.more_body or self._deaf)
+        elif self.pipeline:
+            self._serve_next()
+        elif self._deaf:
+            self._refuse(self._refusal)
+        else:
+            self.flow.resume_reading()
 
     def _begin_call(self) -> None:
         """As the base class begins it, with a cycle of our own."""
         parser, scope = self.parser, self.scope
         version = scope["http_version"] = parser.get_http_version()
+        old = version < "1.1"
         url = httptools.parse_url(self.url)
         path = url.path.decode("ascii")
         scope["method"] = parser.get_method().decode("ascii")
@@ -158,15 +148,28 @@ class GatewayProtocol(HttpToolsProtocol):
             access_log=False,
             default_headers=[],
             message_event=asyncio.Event(),
-            expect_100_continue=self.expect_100_continue,
-            keep_alive=version != "1.0" and parser.should_keep_alive(),
+            expect_100_continue=self.expect_100_continue and not old,
+            keep_alive=not old and parser.should_keep_alive(),
             on_response=self.on_response_complete,
         )
+        self.headers = []  # what comes after the body is no header
         if before is None or before.response_complete:
+            self._served = self.cycle
             self._start_asgi_task(self.cycle, self.app)
         else:
-            self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
+
+    def _serve_next(self) -> None:
+        """Begin a call that has waited for the one before it, if anybody still waits for it."""
+        if self.flow.left():
+            return
+        self._served, app = self.pipeline.pop()
+        self._start_asgi_task(self._served, app)
+        while self._aside and not self.pipeline and not self._deaf:
+            self._parse(self._aside.popleft())
+        if not self._aside:
+            self._kept = 0
+            self.flow.let_go()
 
     def _feed(self, data: bytes) -> None:
         while True:
@@ -186,76 +189,18 @@ class GatewayProtocol(HttpToolsProtocol):
         method = self.parser.get_method()
         if method == b"CONNECT":
             raise httptools.HttpParserError
-        lines = [b"%b %b HTTP/%b" % (method, self.url, self.parser.get_http_version().encode())]
-        for name, value in self.headers:
-            if name in _UPGRADE:
-                continue
-            kept = value
-            if name == b"connection":
-                tokens = [token.strip() for token in value.split(b",")]
-                kept = b", ".join(t for t in tokens if t.lower() not in _UPGRADE)
-            lines.append(b"%b: %b" % (name, kept))
-        return b"\r\n".join([*lines, b"", b""])
+        first = b"%b %b HTTP/%b" % (method, self.url, self.parser.get_http_version().encode())
+        return without_upgrade(first, self.headers)
 
     def _measure(self) -> None:
         """Raise when the head that is complete is too long."""
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
-        if size > _LONGEST_HEAD:
+        if size > LONGEST_HEAD:
             self._refusal = self._too_long()
-            raise ValueError(_MESSAGES[self._refusal])
+            raise ValueError(self._refusal)
 
     def _too_long(self) -> int:
-        return 414 if self._stage is _Stage.HEAD and len(self.url) > _LONGEST_HEAD else 431
-
-    def _look(self) -> None:
-        """Now and then: end a connection whose request has stopped coming."""
-        now = self.loop.time()
-        if self._stage is _Stage.IDLE or self.flow.read_paused:
-            self._since = now
-            if self._is_idle() and now - self._answered > self.timeout_keep_alive:
-                self.transport.close()
-                return
-        left = self._since + self.receive_seconds - now
-        answered = self._stage is _Stage.BODY and self._is_idle()
-        if left > 0:
-            self._timer = self.loop.call_later(left, self._look)
-        elif self._stage is _Stage.START or answered:
-            self.transport.close()
-        else:
-            self._refuse(408)
-
-    def _is_idle(self) -> bool:
-        return self.cycle is not None and self.cycle.response_complete
-
-    def _watch_reader(self) -> None:
-        self._left = self.transport.get_write_buffer_size()
-        self._stuck = self.loop.call_later(self.send_seconds, self._look_at_reader)
-
-    def _look_at_reader(self) -> None:
-        """End a connection that took nothing; its call ends as one whose caller has left."""
-        if self.transport.get_write_buffer_size() < self._left:
-            self._watch_reader()
-        else:
-            self.transport.abort()
-
-    def _refuse(self, status: int) -> None:
-        """Answer what cannot be served, unless an answer is under way, and close."""
-        cycle = self.cycle
-        idle = cycle is None or cycle.response_complete
-        if not self.transport.is_closing() and (
-            idle or (cycle.more_body and not cycle.response_started)
-        ):
-            self.transport.write(_refused(status))
-        self.transport.close()
-
-
-def _refused(status: int) -> bytes:
-    """The whole answer to what never became a request of the application."""
-    body = refusal(_MESSAGES[status])
-    return (
-        b"%bcontent-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n"
-        b"connection: close\r\n\r\n%b"
-    ) % (STATUS_LINE[status], len(body), new_id("req").encode(), body)
+        return 414 if self._stage is Stage.HEAD and len(self.url) > LONGEST_HEAD else 431
 
 
 def limited(receive_seconds: float, send_seconds: float) -> type[GatewayProtocol]:

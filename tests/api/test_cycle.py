@@ -88,6 +88,33 @@ async def test_an_open_end_is_chunked_and_its_head_goes_at_once() -> None:
         assert await reader.readexactly(13) == b"3\r\nabc\r\n0\r\n\r\n"
 
 
+@pytest.mark.parametrize("version", [b"1.0", b"0.9"])
+async def test_an_old_caller_gets_no_chunks(version: bytes) -> None:
+    """They came with 1.1: the end of the connection is the end of the body."""
+    app = sends({**OK, "headers": []}, body(b"abc", more=True), body(b"", more=True), body(b"de"))
+    for request in (REQUEST, REQUEST.replace(b"host: a", b"connection: keep-alive")):
+        async with talking(app) as (reader, writer):
+            writer.write(request.replace(b"1.1", version))
+            got = await asyncio.wait_for(reader.read(), 5)
+            assert got == b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nabcde"
+    head = await answer(app, REQUEST.replace(b"GET", b"HEAD").replace(b"1.1", version))
+    assert head.endswith(b"connection: close\r\n\r\n")
+
+
+async def test_an_old_caller_is_not_asked_to_go_on() -> None:
+    """100 came with 1.1, too."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        del scope
+        await receive()
+        await send({**OK, "headers": [(b"content-length", b"0")]})
+        await send(body(b""))
+
+    request = b"POST /x HTTP/1.1\r\nexpect: 100-continue\r\nhost: a\r\ncontent-length: 1\r\n\r\nx"
+    assert (await answer(app, request)).startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200")
+    assert (await answer(app, request.replace(b"1.1", b"1.0"))).startswith(b"HTTP/1.1 200")
+
+
 async def test_no_body_no_framing() -> None:
     """204 has neither a length nor chunks."""
     app = sends({**OK, "status": 204, "headers": []}, body(b""))
