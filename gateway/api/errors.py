@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
 from starlette.exceptions import HTTPException
 
 from gateway.core import errors as e
+from gateway.core.exact_json import dumps, loads
 from gateway.schemas.errors import error_body
 
 RawHeaders = list[tuple[bytes, bytes]]
@@ -63,7 +63,7 @@ def status_of(error: BaseException) -> int:
 
 def refusal(message: str, code: str | None = None) -> bytes:
     """The error object of what is refused without an exception: the caller's own fault."""
-    return orjson.dumps(error_body(message, "invalid_request_error", None, code))
+    return dumps(error_body(message, "invalid_request_error", None, code))
 
 
 def object_of(error: BaseException) -> bytes:
@@ -72,15 +72,15 @@ def object_of(error: BaseException) -> bytes:
         message = "Method not allowed." if error.status_code == 405 else "Not found."  # noqa: PLR2004
         return refusal(message)
     if not isinstance(error, e.HeadwayError):
-        return orjson.dumps(error_body("The gateway failed.", "server_error", None, "internal"))
+        return dumps(error_body("The gateway failed.", "server_error", None, "internal"))
     if isinstance(error, e.UpstreamError) and error.body:
         return error.body
-    return orjson.dumps(error_body(error.message, error.type, error.param, error.code))
+    return dumps(error_body(error.message, error.type, error.param, error.code))
 
 
 def members_of(error: BaseException) -> dict[str, Any]:
     """``message``, ``type``, ``param`` and ``code`` as ``object_of`` has them."""
-    members: dict[str, Any] = orjson.loads(object_of(error))["error"]
+    members: dict[str, Any] = loads(object_of(error))["error"]
     return members
 
 

@@ -6,7 +6,7 @@ Which vendor does what, and where that is written down: ``docs/providers/``.
 import re
 from typing import Any
 
-import orjson
+from gateway.core.exact_json import loads
 
 _CREDENTIAL_REASONS = frozenset({"API_KEY_INVALID", "API_KEY_SERVICE_BLOCKED"})
 _TOO_LONG_NAMES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
@@ -29,8 +29,8 @@ _DEPENDENCY = 424
 def members_of(body: bytes) -> dict[str, Any]:
     """The error members of a JSON answer of any common shape; of HTML and others nothing."""
     try:
-        value = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        value = loads(body)
+    except ValueError:
         return {}
     if isinstance(value, list) and value:
         value = value[0]

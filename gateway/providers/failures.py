@@ -5,8 +5,6 @@ from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-import orjson
-
 from gateway.core.errors import (
     INSUFFICIENT_QUOTA,
     ContextLengthExceeded,
@@ -16,6 +14,7 @@ from gateway.core.errors import (
     UpstreamRejected,
     UpstreamThrottled,
 )
+from gateway.core.exact_json import dumps, loads
 from gateway.providers.error_shapes import (
     error_members,
     is_credential,
@@ -84,8 +83,8 @@ def failure(
 def _plain_text(body: bytes, scrub: Scrubber) -> str:
     """What an answer that is no JSON says, without secrets and addresses; at most 1 kB."""
     try:
-        orjson.loads(body)
-    except orjson.JSONDecodeError:
+        loads(body)
+    except ValueError:
         text = scrub.clean(body.decode("utf-8", "replace").strip())
         return text.encode()[:_LONGEST_TEXT].decode("utf-8", "ignore")
     return ""
@@ -129,7 +128,7 @@ def _classified(
         safe["error"]["message"],
         target=target,
         status=status,
-        body=orjson.dumps(safe),
+        body=dumps(safe),
         retry_after=wait,
         code=shown,
     )

@@ -46,6 +46,14 @@ def test_client_errors_are_no_500() -> None:
         assert 400 <= status_of(made(kind)) < 500
 
 
+def test_half_a_character_is_no_fault() -> None:
+    """A target's words reach the caller as they came, in an answer and in a stream."""
+    error = e.UpstreamFailed("cut \ud83d", target="t", status=500)
+    assert b'"cut \\ud83d"' in answer_for(error).body
+    assert b'"cut \\ud83d"' in stream_event(error)
+    assert errors.members_of(error)["message"] == error.message
+
+
 def test_foreign_exceptions_tell_nothing() -> None:
     """The text of an exception that is not ours stays inside."""
     answer = answer_for(ValueError("the prompt"))

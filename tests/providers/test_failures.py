@@ -146,6 +146,14 @@ def test_waits_are_bounded() -> None:
     assert retry_after({"retry-after": formatdate(NOW + 1e9)}, lambda: NOW) == 86_400
 
 
+def test_half_a_character_in_an_error_event_is_kept() -> None:
+    """Servers cut words anywhere; the error is passed on all the same."""
+    assert b'"message":"cut \\ud83d"' in failed(400, b'{"error":{"message":"cut \\ud83d"}}').body
+    error = stream_failure("t", {"message": "cut \ud83d", "code": 503}, SCRUB)
+    assert type(error) is UpstreamThrottled
+    assert b'"message":"cut \\ud83d"' in error.body
+
+
 @pytest.mark.parametrize("odd", [{}, [], 5.5, True, None])
 def test_members_of_an_error_may_be_anything(odd: object) -> None:
     """An error whose code and type are no texts is an error all the same."""
