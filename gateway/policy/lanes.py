@@ -73,7 +73,7 @@ class BatchLane(PolicyModel):
 class Lanes(PolicyModel):
     """Limits per lane. ``batch.max_in_flight`` is the batch size the dispatcher keeps filled."""
 
-    interactive: LaneLimits = LaneLimits(max_in_flight=32)
+    interactive: LaneLimits = LaneLimits(max_in_flight=64)
     elastic: LaneLimits = LaneLimits(max_in_flight=16, max_wait=300.0)
     batch: BatchLane = BatchLane()
 

@@ -43,16 +43,26 @@ class RetryPolicy(PolicyModel):
 
 
 class BreakerPolicy(PolicyModel):
-    """When a target that fails is left out.
+    """When a target that fails is left out; ``breaker: off``: never.
 
-    After ``failures`` failed calls in a row, or when half of them fail, it gets one call after
-    ``pause`` seconds; each one that fails doubles the pause up to ``longest``, one that works
-    brings it back.
+    After ``failures`` failed calls in a row, or when more than the share ``share`` of the last
+    calls failed, it gets one call after ``pause`` seconds; each one that fails doubles the pause up
+    to ``longest``, one that works brings it back. In the share the newest call weighs a twentieth,
+    so that 14 failures at least make a half; a share of 1 is never passed.
     """
 
+    off: bool = False
     failures: int = Field(default=5, ge=1)
+    share: float = Field(default=0.5, gt=0, le=1)
     pause: Duration = Field(default=1.0, gt=0)
     longest: Duration = Field(default=30.0, gt=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_off(cls, value: object) -> object:
+        if isinstance(value, str) and value != "off":
+            raise ValueError("the only word is off; give a mapping for more")
+        return {"off": True} if value is False or value == "off" else value
 
 
 class WorkerPolicy(PolicyModel):

@@ -3,16 +3,16 @@
 from gateway.policy.target import BreakerPolicy
 
 _NEWEST = 0.05  # weight of the newest call in the share of failed ones
-_HALF = 0.5
 
 
 class Breaker:
     """A circuit breaker: open after too many failures.
 
     While it is open one call a pause is let through (half-open); the first that works closes it.
+    Calls that were under way when it opened, and fail, too, are no reason for a longer pause.
     """
 
-    __slots__ = ("_failed", "_in_row", "_pause", "_rule", "_until", "is_open")
+    __slots__ = ("_failed", "_in_row", "_pause", "_rule", "_tried", "_until", "is_open")
 
     def __init__(self, rule: BreakerPolicy) -> None:
         self._rule = rule
@@ -20,6 +20,7 @@ class Breaker:
         self._failed = 0.0
         self._pause = rule.pause
         self._until = 0.0
+        self._tried = False
         self.is_open = False
 
     def wait(self, now: float) -> float:
@@ -30,6 +31,7 @@ class Breaker:
         """A call goes. While open, the next one goes a pause later, whatever becomes of this."""
         if self.is_open:
             self._until = now + self._pause
+            self._tried = True
 
     def probe_now(self) -> None:
         """There is reason to try again at once."""
@@ -48,8 +50,10 @@ class Breaker:
         self._in_row += 1
         self._failed += _NEWEST * (1.0 - self._failed)
         if self.is_open:
-            self._pause = min(2 * self._pause, self._rule.longest)
-            self._until = now + self._pause
-        elif self._in_row >= self._rule.failures or self._failed > _HALF:
-            self.is_open = True
+            if self._tried:
+                self._tried = False
+                self._pause = min(2 * self._pause, self._rule.longest)
+                self._until = now + self._pause
+        elif self._in_row >= self._rule.failures or self._failed > self._rule.share:
+            self.is_open, self._tried = not self._rule.off, False
             self._until = now + self._pause

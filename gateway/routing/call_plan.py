@@ -18,6 +18,7 @@ from gateway.routing.route import Group, Route
 from gateway.routing.router import Router, model_not_found
 
 _PATIENCE = 1.0  # seconds that an interactive call waits for a target that cools
+_LOOK_SECONDS = 0.25  # how often a call that has waited looks whether its targets work again
 
 
 @value
@@ -54,6 +55,7 @@ class CallPlan:
         "_sent_at",
         "_slot",
         "_suits",
+        "_waits_until",
         "groups",
         "key",
         "skipped",
@@ -85,6 +87,7 @@ class CallPlan:
         self._sent_at: float | None = None
         self._entered_at = 0.0
         self._entered_slot: Slot | None = None
+        self._waits_until: float | None = None
         self.key = 0
         self.skipped: list[Route] = []
 
@@ -118,6 +121,22 @@ class CallPlan:
             if self.ready(routes, None) or now + soonest > ends:
                 return
             await self._clock.sleep(soonest * random.uniform(1.0, 1.1))  # noqa: S311 - not at once
+
+    async def wait_for_return(self) -> bool:
+        """Whether a target can be tried after all.
+
+        Of a call that waited for its place while its targets failed: it waits on for one of them to
+        be asked again, as long as it may have waited for the place. One that just came does not.
+        """
+        if self._waits_until is None:
+            return False
+        routes = [route for group in self.groups for route in group]
+        while (now := self._clock.monotonic()) < self._waits_until:
+            if self.ready(routes, None):
+                return True
+            soonest = min(_LOOK_SECONDS, *(route.state.wait(now) for route in routes))
+            await self._clock.sleep(soonest * random.uniform(1.0, 1.1))  # noqa: S311 - not at once
+        return False
 
     def ready(self, routes: Sequence[Route], failed: HeadwayError | None) -> list[Route]:
         """Those of ``routes`` that may be tried now; after a failure, those that still help."""
@@ -158,9 +177,11 @@ class CallPlan:
         elif spill and all(route.spill == "now" for route in routes):
             return None
         else:
-            gate, self._slot = await self._admission.wait_for_place(
-                [gates[r.target] for r in routes]
-            )
+            lines = [gates[r.target] for r in routes]
+            if self._waits_until is None:
+                patience = max(gate.limits.max_wait for gate in lines)
+                self._waits_until = self._clock.monotonic() + patience
+            gate, self._slot = await self._admission.wait_for_place(lines)
             route = next(r for r in routes if gates[r.target] is gate)
         return route
 

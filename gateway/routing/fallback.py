@@ -70,6 +70,13 @@ class _Search(Generic[T]):
 
     async def _next(self) -> Route | None:
         """The next route, with its place held; None when there is none."""
+        while (route := await self._next_of_those_left()) is None:
+            if self._failed is not None or not await self._plan.wait_for_return():
+                return None
+            self._groups = self._plan.groups
+        return route
+
+    async def _next_of_those_left(self) -> Route | None:
         plan = self._plan
         while self._ready or self._groups:
             if not self._ready:

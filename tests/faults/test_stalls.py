@@ -12,19 +12,17 @@ from tests.support.upstream import ScriptedUpstream
 
 
 def test_str_15_stall_after_the_first_token(upstream: ScriptedUpstream) -> None:
-    """STR-15: stalled calls end at the idle limit and do not hold the places of others."""
+    """STR-15: with nothing but an idle limit set, stalled calls end at it and hold nobody up."""
     upstream.on("stall", Sse([chat_chunk("a")], end="hang"))
-    lanes = {"interactive": {"max_in_flight": 60}}
-    target = {"base_url": upstream.url, "timeouts": {"idle": "1s"}, "lanes": lanes}
+    target = {"base_url": upstream.url, "timeouts": {"idle": "2s"}}
     with running_gateway({"up": target}) as gateway:
-        stalled, normal = asyncio.run(_stalled_and_normal(gateway))
+        stalled, normal, asked = asyncio.run(_stalled_and_normal(gateway))
         assert all("upstream_stream_interrupted" in text for text in stalled)
         assert all("[DONE]" in text for text in normal)
         calls = upstream.calls("stall")
         assert len(calls) == 50
-        assert all(0.99 <= (c.peer_closed_at or 0) - c.sent[-1] <= 2 for c in calls)
-        began = [c.at for c in upstream.calls("fine")]
-        assert max(began) < min(c.peer_closed_at or 0 for c in calls)
+        assert all(1.99 <= (c.peer_closed_at or 0) - c.sent[-1] <= 3 for c in calls)
+        assert max(c.at for c in upstream.calls("fine")) - asked < 1
         records = gateway.settled(60)
         failed = [r for r in records if r.outcome.status is CallStatus.FAILED]
         assert len(failed) == 50
@@ -33,8 +31,8 @@ def test_str_15_stall_after_the_first_token(upstream: ScriptedUpstream) -> None:
 
 async def _stalled_and_normal(
     gateway: RunningGateway, stalling: int = 50
-) -> tuple[list[str], list[str]]:
-    """Answers of calls that stall and of 10 that are made while those hang."""
+) -> tuple[list[str], list[str], float]:
+    """Answers of calls that stall and of 10 that are made while those hang, at the second told."""
     limits = httpx.Limits(max_connections=100)
     headers = {"authorization": f"Bearer {KEY}"}
     async with httpx.AsyncClient(limits=limits, headers=headers, timeout=20) as client:
@@ -45,30 +43,29 @@ async def _stalled_and_normal(
 
         hanging = asyncio.gather(*(one("stall") for _ in range(stalling)))
         await asyncio.to_thread(wait_until, lambda: gateway.records.opened_calls)
+        asked = time.monotonic()
         normal = await asyncio.gather(*(one("fine") for _ in range(10)))
-        return list(await hanging), list(normal)
+        return list(await hanging), list(normal), asked
 
 
 def test_str_15_a_pool_of_ten_survives_stalls(upstream: ScriptedUpstream) -> None:
-    """STR-15: after stalls in all of ten places, ten calls start within a second.
+    """STR-15: stalls in all of ten places have the target left out, and throw nobody out.
 
-    So many failures in a row also have the target left out for a moment, which calls that waited
-    for a place are told; one call that works brings it back.
+    Who waits for a place waits until the target is asked again, and every call is answered.
     """
     upstream.on("stall", Sse([chat_chunk("a")], end="hang"))
     target = {
         "base_url": upstream.url,
         "timeouts": {"idle": "300ms"},
         "lanes": {"interactive": {"max_in_flight": 10}},
-        "breaker": {"pause": "50ms", "longest": "50ms"},
     }
     with running_gateway({"up": target}) as gateway:
-        stalled, _ = asyncio.run(_stalled_and_normal(gateway))
-        assert sum("upstream_stream_interrupted" in text for text in stalled) >= 10
-        assert all('"error"' in text and "[DONE]" not in text for text in stalled)
+        stalled, normal, _ = asyncio.run(_stalled_and_normal(gateway))
+        assert all("upstream_stream_interrupted" in text for text in stalled)
+        assert all("[DONE]" in text for text in normal)
+        assert len(upstream.calls("stall")) == 50
         assert upstream.peak == 10
         wait_until(lambda: gateway.chat().status_code == 200)
-        asked = time.monotonic()
-        _, normal = asyncio.run(_stalled_and_normal(gateway, stalling=0))
+        _, normal, asked = asyncio.run(_stalled_and_normal(gateway, stalling=0))
         assert all("[DONE]" in text for text in normal)
         assert max(call.at for call in upstream.calls("fine")[-10:]) - asked < 1

@@ -72,3 +72,27 @@ def test_a_reason_to_ask_again() -> None:
     breaker.probe_now()
     assert breaker.wait(0) == 0
     assert breaker.is_open
+
+
+def test_calls_that_were_under_way_lengthen_no_pause() -> None:
+    """Fifty calls that fail at the same moment are one reason to leave it alone for a moment."""
+    breaker = opened()
+    for _ in range(47):
+        breaker.failed(0.5)
+    assert breaker.wait(0.5) == 0.5
+    breaker.enter(1)
+    for _ in range(3):
+        breaker.failed(1)
+    assert breaker.wait(1) == 2
+
+
+def test_it_may_be_switched_off() -> None:
+    """As a whole, or of its two rules the one or the other."""
+    always = Breaker(BreakerPolicy.model_validate("off"))
+    row = Breaker(BreakerPolicy(failures=10**6, share=1))
+    share = Breaker(BreakerPolicy(failures=10**6))
+    for number in range(1000):
+        for breaker in (always, row, share):
+            breaker.failed(0)
+        assert (always.is_open, row.is_open) == (False, False)
+        assert share.is_open == (number >= 13)

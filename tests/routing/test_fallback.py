@@ -232,6 +232,41 @@ async def test_a_target_that_fails_while_calls_wait_for_it() -> None:
     assert roads.router.states["a"].running == 0
 
 
+async def test_those_in_line_wait_for_a_target_that_nobody_replaces() -> None:
+    """What waited for its place waits on until the target is asked again; a newcomer does not."""
+    clock = ManualClock()
+    one = {"interactive": {"max_in_flight": 1, "max_wait": 60}}
+    roads = Roads({"a": a_target(lanes=one, breaker={"failures": 1, "pause": 2})}, clock)
+    _, attempt = ok_but()
+    held = await roads.admission.enter("a", Lane.INTERACTIVE)
+    calls = [asyncio.create_task(attempt_all(roads.plan(), attempt, clock)) for _ in range(5)]
+    await asyncio.sleep(0)
+    began = clock.monotonic()
+    roads.router.states["a"].breaker.failed(began)
+    held.release()
+    with pytest.raises(Unavailable):
+        await attempt_all(roads.plan(), attempt, clock)
+    assert await asyncio.gather(*calls) == ["a"] * 5
+    assert clock.monotonic() - began >= 2
+
+
+async def test_those_in_line_wait_no_longer_than_they_may() -> None:
+    """A target that stays away is told in the end."""
+    clock = ManualClock()
+    one = {"interactive": {"max_in_flight": 1, "max_wait": 5}}
+    roads = Roads({"a": a_target(lanes=one)}, clock)
+    held = await roads.admission.enter("a", Lane.INTERACTIVE)
+    _, attempt = ok_but()
+    call = asyncio.create_task(attempt_all(roads.plan(), attempt, clock))
+    await asyncio.sleep(0)
+    roads.router.states["a"].probed(healthy=False)
+    held.release()
+    began = clock.monotonic()
+    with pytest.raises(Unavailable):
+        await call
+    assert 5 <= clock.monotonic() - began < 6
+
+
 async def test_calls_wait_a_little_for_a_target_that_cools() -> None:
     """An interactive one for a moment, an elastic one as long as it may; not for broken ones."""
     clock = ManualClock()
