@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from gateway.bench.measured import Measured
 from gateway.core.usage import Usage
+
+if TYPE_CHECKING:  # the demo alone needs it, and what it imports
+    from gateway.bench.measured import Measured
 
 MIN_SPEEDUP = 3.0
 MIN_OCCUPANCY = 48.0
@@ -21,7 +24,7 @@ class Check:
     ok: bool
 
 
-def check_all(measured: Measured) -> list[Check]:
+def check_all(measured: "Measured") -> list[Check]:
     """Every promise, in the order of the table."""
     return [
         *_speed(measured),
@@ -35,7 +38,7 @@ def failed(checks: Iterable[Check]) -> list[Check]:
     return [check for check in checks if not check.ok]
 
 
-def _speed(measured: Measured) -> list[Check]:
+def _speed(measured: "Measured") -> list[Check]:
     speedup = measured.batch.tokens_per_second / measured.single_speed
     batches = (measured.batch, measured.shared_batch)
     sent, answered = sum(b.rows for b in batches), sum(b.answers for b in batches)
@@ -58,7 +61,7 @@ def _speed(measured: Measured) -> list[Check]:
     ]
 
 
-def _latency(measured: Measured) -> list[Check]:
+def _latency(measured: "Measured") -> list[Check]:
     alone, naive, shared = (
         latency.ttft for latency in (measured.alone, measured.naive, measured.shared)
     )

@@ -1,16 +1,19 @@
 """The demo's result as tables for a terminal."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
 from gateway.bench.checks import Check
-from gateway.bench.measured import Measured
 from gateway.bench.timing import Latency, Spread
 
+if TYPE_CHECKING:  # the demo alone needs it, and what it imports
+    from gateway.bench.measured import Measured
 
-def show_result(console: Console, measured: Measured) -> None:
+
+def show_result(console: Console, measured: "Measured") -> None:
     """Latency and throughput of the arms."""
     table = Table(title="Interactive calls and the batch, on one engine", title_justify="left")
     for name in ("", "alone", "naive", "Headway"):
@@ -38,7 +41,7 @@ def show_result(console: Console, measured: Measured) -> None:
     console.print(table)
 
 
-def show_speed(console: Console, measured: Measured) -> None:
+def show_speed(console: Console, measured: "Measured") -> None:
     """Batch size 1 against the batch."""
     table = Table(title="The batch alone: same prompts, same output length", title_justify="left")
     for name in ("", "batch size 1", "batch"):
@@ -57,7 +60,7 @@ def show_speed(console: Console, measured: Measured) -> None:
     console.print(table)
 
 
-def show_bill(console: Console, measured: Measured) -> None:
+def show_bill(console: Console, measured: "Measured") -> None:
     """Tokens per lane as metered and as answered, and the price of batch size 1."""
     table = Table(title="The bill", title_justify="left")
     for name in ("lane", "tokens in", "tokens out", "sum of usage in all answers"):

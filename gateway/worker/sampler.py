@@ -45,17 +45,9 @@ class Sampler:
                 tokens[at] = token
         good = best.isfinite().tolist()
         return [
-            self._sampled(logits[at], row, tokens[at]) if good[at] else Sampled(None)
+            _sampled(logits, at, row, tokens[at]) if good[at] else Sampled(None)
             for at, row in enumerate(rows)
         ]
-
-    def _sampled(self, logits: torch.Tensor, row: Sequence, token: int) -> Sampled:
-        if row.sampling.logprobs is None:
-            return Sampled(token)
-        logs = logits.float().log_softmax(-1)
-        values, others = logs.topk(row.sampling.logprobs)
-        top = tuple(zip(others.tolist(), values.tolist(), strict=True))
-        return Sampled(token, TokenLogprob(token, float(logs[token]), top))
 
     def _draw(self, logits: torch.Tensor, rows: Rows[Sequence]) -> list[int]:
         """Draw by inverting the distribution: one chance per row, from seed and position alone.
@@ -88,6 +80,15 @@ class Sampler:
         if row.sampling.seed is None:
             return self._unseeded.random()
         return _mixed(row.sampling.seed, row.index, row.length, attempt)
+
+
+def _sampled(logits: torch.Tensor, at: int, row: Sequence, token: int) -> Sampled:
+    if row.sampling.logprobs is None:
+        return Sampled(token)
+    logs = logits[at].float().log_softmax(-1)
+    values, others = logs.topk(row.sampling.logprobs)
+    top = tuple(zip(others.tolist(), values.tolist(), strict=True))
+    return Sampled(token, TokenLogprob(token, float(logs[token]), top))
 
 
 def _argmax(logits: torch.Tensor) -> tuple[torch.Tensor, list[int]]:

@@ -40,6 +40,7 @@ class Figures:
 
     calls: float
     ttft_p50: float
+    ttft_p95: float
     ttft_p99: float
     itl_p50: float
     itl_p99: float
@@ -75,6 +76,7 @@ class Figures:
         return cls(
             calls=len(calls),
             ttft_p50=1000 * percentile(ttft, 50),
+            ttft_p95=1000 * percentile(ttft, 95),
             ttft_p99=1000 * percentile(ttft, 99),
             itl_p50=1000 * percentile(gaps, 50),
             itl_p99=1000 * percentile(gaps, 99),

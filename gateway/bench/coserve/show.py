@@ -12,6 +12,7 @@ from gateway.bench.coserve.figures import Spread
 
 _ROWS = (
     ("TTFT p50, ms", "ttft_p50", ",.0f"),
+    ("TTFT p95, ms", "ttft_p95", ",.0f"),
     ("TTFT p99, ms", "ttft_p99", ",.0f"),
     ("times alone", "interference", ".2f"),
     ("ITL p50, ms", "itl_p50", ".1f"),
