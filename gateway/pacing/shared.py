@@ -27,6 +27,7 @@ _FLIGHT_MEMORY: Final = 0.2
 _FIRST_FLIGHT: Final = 2.0
 _MISSES: Final = 2
 _EARLY: Final = 0.5
+_QUICK_SECONDS: Final = 0.2
 _LONGEST_HOLD: Final = 1.0
 _USUAL_WAITS: Final = 4.0
 
@@ -137,11 +138,15 @@ class SharedEngine:
         """Whether a row without a token is to be taken back, now that an interactive call came.
 
         Its prompt of ``tokens`` has waited for so many seconds, with ``ahead`` others before it. A
-        row that is most of the way through its prompt is let go on, and so are all that are late.
+        row that is most of the way through its prompt is let go on, and so are all that are late,
+        and one whose prompt is a matter of a step or two: no step is stopped, and the word of the
+        caller comes up to 50 ms late, so that taking it back would save nobody time.
         """
         if self._late():
             return False
-        return ahead >= self._caps.prefill_busy or waited < _EARLY * self.room.expected(tokens)
+        expected = self.room.expected(tokens)
+        slow = expected >= _QUICK_SECONDS
+        return ahead >= self._caps.prefill_busy or (slow and waited < _EARLY * expected)
 
     def first_token(self, waited: float, tokens: int, running: int) -> None:
         """A prompt of ``tokens`` waited so many seconds; ``running`` rows are in flight."""

@@ -75,10 +75,19 @@ def test_rows_that_have_just_begun_make_way() -> None:
     engine = _Engine(Caps(start=64))
     assert engine.pacer.makes_way(0.0, 1000, 1)
     assert not engine.pacer.makes_way(0.0, 1000, 0)
-    engine.pacer.first_token(0.2, 1000, 10)
-    assert engine.pacer.makes_way(0.05, 1000, 0)
-    assert not engine.pacer.makes_way(0.15, 1000, 0)
-    assert engine.pacer.makes_way(0.15, 1000, 1)
+    engine.pacer.first_token(0.3, 1000, 10)
+    assert engine.pacer.makes_way(0.1, 1000, 0)
+    assert not engine.pacer.makes_way(0.2, 1000, 0)
+    assert engine.pacer.makes_way(0.2, 1000, 1)
+
+
+def test_a_prompt_of_a_step_or_two_is_let_go_on() -> None:
+    """It would be read before anybody could stop it; one behind another makes way all the same."""
+    engine = _Engine(Caps(start=64))
+    engine.pacer.first_token(0.1, 1000, 10)
+    assert not engine.pacer.makes_way(0.0, 1000, 0)
+    assert engine.pacer.makes_way(0.0, 3000, 0)
+    assert engine.pacer.makes_way(0.0, 1000, 1)
 
 
 def test_late_work_yields_less() -> None:
