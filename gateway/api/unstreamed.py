@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
-
 from gateway.api.calls import Call
 from gateway.core.endpoints import CHAT, RESPONSES
+from gateway.core.exact_json import dumps
 from gateway.providers.answers import plain_answer
 from gateway.providers.base import Reply
 from gateway.providers.broken_answers import malformed_answer
@@ -70,4 +69,4 @@ def _response(answer: Json) -> bytes:
 
 
 def _event(chunk: Json) -> bytes:
-    return b"data: %b\n\n" % orjson.dumps(chunk)
+    return b"data: %b\n\n" % dumps(chunk)

@@ -66,6 +66,16 @@ def test_a_whole_answer_becomes_a_stream(upstream: ScriptedUpstream, asked: bool
         assert (outcome.status, outcome.usage.estimated) == (CallStatus.OK, False)
 
 
+def test_half_a_character_becomes_a_stream_too(upstream: ScriptedUpstream) -> None:
+    """And so do integers beyond 64 bits: what a target says goes out as it came."""
+    whole = orjson.dumps(said("cut #", seed=1)).replace(b"#", b"\\ud83d")
+    upstream.enqueue(raw(whole.replace(b'"seed":1', b'"seed":%d' % 2**70)))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        got = gateway.chat(stream=True)
+        assert (got.status_code, "cut \\ud83d" in got.text) == (200, True)
+        assert f'"seed":{2**70}' in got.text
+
+
 def test_the_official_client_reads_it(upstream: ScriptedUpstream) -> None:
     """Chat and completions, each choice by its number."""
     upstream.enqueue(answer(said("hi there")))
