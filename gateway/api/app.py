@@ -8,6 +8,7 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.api.auth import Auth, Keys
+from gateway.api.body import BodyLimits
 from gateway.api.calls import CallParts
 from gateway.api.chat import chat_completions
 from gateway.api.completions import completions
@@ -29,7 +30,7 @@ class AppParts:
 
     calls: CallParts
     keys: Keys
-    max_body_bytes: int
+    limits: BodyLimits
     probes: Sequence[Probe] = ()
     routes: Sequence[Route] = field(default=())
     origins: Sequence[str] = ()
@@ -37,11 +38,11 @@ class AppParts:
 
 def build_app(parts: AppParts) -> ASGIApp:
     """The gateway's ASGI application."""
-    calls, limit = parts.calls, parts.max_body_bytes
+    calls, limits = parts.calls, parts.limits
     hot = [
-        chat_completions(calls, limit),
-        completions(calls, limit),
-        embeddings(calls, limit),
+        chat_completions(calls, limits),
+        completions(calls, limits),
+        embeddings(calls, limits),
     ]
     models = Models(calls.router.models, int(calls.clock.now()))
     rest = [

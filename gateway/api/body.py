@@ -6,13 +6,20 @@ from typing import TypeVar
 
 from starlette.types import Receive, Scope
 
-from gateway.core.errors import ClientGone, PayloadTooLarge
+from gateway.core.errors import ClientGone, InvalidRequest, PayloadTooLarge
+from gateway.core.large_json import LARGE, has_more
+from gateway.core.values import value
 
 _MOST_DIGITS = 18
-#: Bytes. Reading and checking so much takes up to 3 ms (many short messages), 5 MB 280 ms, and a
-#: thread costs 0.1 ms: above it the streams of others are not held up.
-_LARGE = 128 * 1024
 _Parsed = TypeVar("_Parsed")
+
+
+@value
+class BodyLimits:
+    """How large a JSON body may be: its bytes, and the objects and arrays in it."""
+
+    size: int
+    parts: int = 50_000
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
@@ -34,11 +41,24 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
             return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-async def parsed(parse: Callable[[bytes], _Parsed], body: bytes) -> _Parsed:
-    """``parse(body)``, of a large body in a thread."""
-    if len(body) <= _LARGE:
+async def parsed(parse: Callable[[bytes], _Parsed], body: bytes, most_parts: int) -> _Parsed:
+    """``parse(body)``, of a large body in a thread and only if it has no more parts than that.
+
+    What is made of a body holds up all others for longer the more parts it has.
+    """
+    if len(body) <= LARGE:
         return parse(body)
-    return await asyncio.to_thread(parse, body)
+    return await asyncio.to_thread(_parsed, parse, body, most_parts)
+
+
+def _parsed(parse: Callable[[bytes], _Parsed], body: bytes, most_parts: int) -> _Parsed:
+    if has_more(body, (b"{", b"["), most_parts):
+        raise InvalidRequest(
+            f"The body of the request has too many parts: it may have {most_parts} objects and "
+            "arrays.",
+            code="too_many_parts",
+        )
+    return parse(body)
 
 
 def declared_length(headers: Sequence[tuple[bytes, bytes]]) -> int:

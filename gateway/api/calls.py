@@ -13,6 +13,7 @@ from gateway.core.clock import Clock
 from gateway.core.endpoints import below_prefix
 from gateway.core.errors import ClientGone, UpstreamError
 from gateway.core.lanes import Lane
+from gateway.core.large_json import LARGE
 from gateway.core.targets import UpstreamCall
 from gateway.core.usage import Usage
 from gateway.core.values import value
@@ -170,7 +171,11 @@ class Call:
         """One attempt: wait for a place, send, and note how it went."""
         slot = await self.plan.enter(route)
         try:
-            reply = await self.parts.registry.get(route.target).send(self._upstream(route))
+            if self.request.prompt_bytes <= LARGE:
+                asked = self._upstream(route)
+            else:
+                asked = await asyncio.to_thread(self._upstream, route)
+            reply = await self.parts.registry.get(route.target).send(asked)
         except BaseException as error:
             slot.release()
             self.failed(route, error)
@@ -188,8 +193,10 @@ class Call:
 
     def asked_of(self, route: Route) -> tuple[str, bytes]:
         """Endpoint and body of an attempt at ``route``."""
-        stream = self.request.stream
-        body = outgoing_body(self.request.members, route, stream=stream, tier=self.tier)
+        asked, tier = self.request, self.tier
+        body = outgoing_body(
+            asked.members, route, stream=asked.stream, tier=tier, size=asked.prompt_bytes
+        )
         return self.endpoint, body
 
     def _upstream(self, route: Route) -> UpstreamCall:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from starlette.types import Receive, Scope, Send
 
 from gateway.api.auth import CALLER
-from gateway.api.body import parsed, read_body
+from gateway.api.body import BodyLimits, parsed, read_body
 from gateway.api.calls import Call, CallParts, class_headers
 from gateway.api.deferred import prefers_async
 from gateway.api.disconnect import DisconnectWatcher
@@ -31,19 +31,20 @@ class Inference:
         path: str,
         parse: Callable[[bytes], ModelRequest],
         parts: CallParts,
-        max_body_bytes: int,
+        limits: BodyLimits,
         plain: Plain = answer_plain,
     ) -> None:
         self.path = path
         self._parse = parse
         self._parts = parts
-        self._limit = max_body_bytes
+        self._limits = limits
         self._plain = plain
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one call."""
         try:
-            request = await parsed(self._parse, await read_body(scope, receive, self._limit))
+            body = await read_body(scope, receive, self._limits.size)
+            request = await parsed(self._parse, body, self._limits.parts)
         except ClientError:
             scope[EXTRA_HEADERS] = class_without_body(self._parts, self.path, scope)
             raise

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gateway.api.auth import caller_of
-from gateway.api.body import parsed, read_body
+from gateway.api.body import BodyLimits, parsed, read_body
 from gateway.api.deferred import accepted
 from gateway.api.errors import refusal
 from gateway.api.json_response import JsonResponse
@@ -21,9 +21,9 @@ _CONFLICT = 409
 _FIRST_ERROR = 400
 
 
-def job_routes(service: JobService, clock: Clock, max_body_bytes: int) -> list[Route]:
+def job_routes(service: JobService, clock: Clock, limits: BodyLimits) -> list[Route]:
     """The routes; paths start with ``/v1/jobs``."""
-    api = JobsApi(service, clock, max_body_bytes)
+    api = JobsApi(service, clock, limits)
     return [
         Route("/v1/jobs", api.create, methods=["POST"]),
         Route("/v1/jobs", api.list, methods=["GET"]),
@@ -37,15 +37,17 @@ def job_routes(service: JobService, clock: Clock, max_body_bytes: int) -> list[R
 class JobsApi:
     """Handlers."""
 
-    def __init__(self, service: JobService, clock: Clock, max_body_bytes: int) -> None:
+    def __init__(self, service: JobService, clock: Clock, limits: BodyLimits) -> None:
         self._service = service
         self._clock = clock
-        self._limit = max_body_bytes
+        self._limits = limits
 
     async def create(self, request: Request) -> Response:
         """POST /v1/jobs: 202 with Location."""
-        body = await read_body(request.scope, request.receive, self._limit)
-        wanted = await parsed(partial(parse_job_create, now=self._clock.now()), body)
+        body = await read_body(request.scope, request.receive, self._limits.size)
+        wanted = await parsed(
+            partial(parse_job_create, now=self._clock.now()), body, self._limits.parts
+        )
         key = request.headers.get("idempotency-key")
         return accepted(await self._service.create(caller_of(request), wanted, key))
 

@@ -1,5 +1,6 @@
 """The answer of a call that is not streamed."""
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -8,6 +9,8 @@ from starlette.types import Send
 
 from gateway.api.calls import Call
 from gateway.core.exact_json import dumps
+from gateway.core.large_json import LARGE, write_large
+from gateway.core.usage import Usage
 from gateway.metering.counter import answer_usage
 from gateway.metering.record import CallStatus
 from gateway.providers.answers import plain_answer
@@ -23,11 +26,9 @@ async def answer_plain(call: Call, send: Send, mend: Mend | None = None) -> None
 
     ``mend`` gives an answer the form that the client asked for.
     """
-    data, answer = await attempt_all(call.plan, partial(_attempt, call, mend), call.parts.clock)
-    call.usage = answer_usage(answer, call.request.prompt_bytes)
+    data, usage = await attempt_all(call.plan, partial(_attempt, call, mend), call.parts.clock)
+    call.usage = usage
     call.settle(CallStatus.OK, 200)
-    if call.tier is not None and not answer.get("service_tier"):
-        data = dumps({**answer, "service_tier": call.tier})
     await send_whole(call, data, send)
 
 
@@ -43,22 +44,32 @@ async def send_whole(call: Call, data: bytes, send: Send) -> None:
     await send({"type": "http.response.body", "body": data})
 
 
-async def _attempt(
-    call: Call, mend: Mend | None, route: Route, last: bool
-) -> tuple[bytes, dict[str, Any]]:
-    """One attempt, read to its end: the bytes and the object in them."""
+async def _attempt(call: Call, mend: Mend | None, route: Route, last: bool) -> tuple[bytes, Usage]:
+    """One attempt, read to its end: the bytes for the client, and what the answer used."""
     del last
     held = await call.send(route)
     try:
         data = await held.reply.read()
-        scrub = call.parts.registry.scrubber(route.target)
-        answer = plain_answer(data, call.endpoint, route.target, scrub)
-        if mend is not None and (mended := mend(call, route, answer)) is not None:
-            data, answer = dumps(mended), mended
+        if len(data) <= LARGE:
+            found = _read(call, mend, route, data)
+        else:
+            found = await asyncio.to_thread(_read, call, mend, route, data)
     except BaseException as error:
         call.failed(route, error)
         raise
     finally:
         await held.aclose()
     call.succeeded(route, held.reply.status)
-    return data, answer
+    return found
+
+
+def _read(call: Call, mend: Mend | None, route: Route, data: bytes) -> tuple[bytes, Usage]:
+    scrub = call.parts.registry.scrubber(route.target)
+    answer = shown = plain_answer(data, call.endpoint, route.target, scrub)
+    if mend is not None:
+        shown = mend(call, route, answer) or answer
+    if call.tier is not None and not answer.get("service_tier"):
+        shown = {**shown, "service_tier": call.tier}
+    if shown is not answer:
+        data = dumps(shown) if len(data) <= LARGE else write_large(shown, len(data))
+    return data, answer_usage(answer, call.request.prompt_bytes)

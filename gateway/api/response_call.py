@@ -94,12 +94,13 @@ class ResponseCall(Call):
 
     def asked_of(self, route: Route) -> tuple[str, bytes]:
         """Endpoint and body of an attempt at ``route``."""
-        stream = self.request.stream
+        stream, size = self.request.stream, self.request.prompt_bytes
         if route.responses:
             members = native_form(self.asked.members, self._items, stream=stream)
-            return RESPONSES, outgoing_body(members, route, stream=False, tier=self.tier)
+            body = outgoing_body(members, route, stream=False, tier=self.tier, size=size)
+            return RESPONSES, body
         assert self._chat is not None, "such a route is left out of the plan"
-        return CHAT, outgoing_body(self._chat, route, stream=stream, tier=self.tier)
+        return CHAT, outgoing_body(self._chat, route, stream=stream, tier=self.tier, size=size)
 
 
 def _native(route: Route) -> bool:

@@ -1,5 +1,6 @@
 """The answer of a Responses call that is not streamed."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -10,6 +11,8 @@ from gateway.api.plain import send_whole
 from gateway.api.response_call import ResponseCall
 from gateway.core.endpoints import CHAT, RESPONSES
 from gateway.core.exact_json import dumps
+from gateway.core.large_json import LARGE
+from gateway.core.usage import Usage
 from gateway.metering.counter import answer_usage
 from gateway.metering.record import CallStatus
 from gateway.providers.answers import plain_answer
@@ -37,18 +40,25 @@ async def _attempt(call: ResponseCall, route: Route, last: bool) -> Json:
     held = await call.send(route)
     try:
         data = await held.reply.read()
-        endpoint = RESPONSES if route.responses else CHAT
-        scrub = call.parts.registry.scrubber(route.target)
-        answer = plain_answer(data, endpoint, route.target, scrub)
-        response = _response(call, route, answer)
+        if len(data) <= LARGE:
+            response, usage = _read(call, route, data)
+        else:
+            response, usage = await asyncio.to_thread(_read, call, route, data)
     except BaseException as error:
         call.failed(route, error)
         raise
     finally:
         await held.aclose()
-    call.usage = answer_usage(answer, call.request.prompt_bytes)
+    call.usage = usage
     call.succeeded(route, held.reply.status)
     return response
+
+
+def _read(call: ResponseCall, route: Route, data: bytes) -> tuple[Json, Usage]:
+    endpoint = RESPONSES if route.responses else CHAT
+    scrub = call.parts.registry.scrubber(route.target)
+    answer = plain_answer(data, endpoint, route.target, scrub)
+    return _response(call, route, answer), answer_usage(answer, call.request.prompt_bytes)
 
 
 def _response(call: ResponseCall, route: Route, answer: Json) -> Json:

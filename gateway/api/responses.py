@@ -11,7 +11,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.api.auth import CALLER, caller_of
-from gateway.api.body import parsed, read_body
+from gateway.api.body import BodyLimits, parsed, read_body
 from gateway.api.calls import Call, CallParts, class_headers
 from gateway.api.deferred import prefers_async
 from gateway.api.errors import RawHeaders
@@ -34,11 +34,11 @@ from gateway.schemas.responses import SOONEST, ResponseRequest, alone, parse_res
 Json = dict[str, Any]
 
 
-def response_routes(service: ResponseService, parts: CallParts, max_body_bytes: int) -> list[Route]:
+def response_routes(service: ResponseService, parts: CallParts, limits: BodyLimits) -> list[Route]:
     """The routes; paths start with ``/v1/responses``."""
     api = ResponsesApi(service)
     one = f"{RESPONSES}/{{response_id}}"
-    create: ASGIApp = CreateResponse(service, parts, max_body_bytes)
+    create: ASGIApp = CreateResponse(service, parts, limits)
     return [
         Route(RESPONSES, create, methods=["POST"]),
         Route(one, api.retrieve, methods=["GET"]),
@@ -51,15 +51,16 @@ def response_routes(service: ResponseService, parts: CallParts, max_body_bytes: 
 class CreateResponse:
     """POST /v1/responses: at once, streamed or in the background."""
 
-    def __init__(self, service: ResponseService, parts: CallParts, max_body_bytes: int) -> None:
+    def __init__(self, service: ResponseService, parts: CallParts, limits: BodyLimits) -> None:
         self._service = service
         self._parts = parts
-        self._limit = max_body_bytes
+        self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one call."""
         try:
-            asked = await parsed(parse_response, await read_body(scope, receive, self._limit))
+            body = await read_body(scope, receive, self._limits.size)
+            asked = await parsed(parse_response, body, self._limits.parts)
             if asked.background:
                 await self._start(asked, scope, receive, send)
                 return

@@ -118,7 +118,7 @@ class _Process:
         clock = SystemClock()
         self._redis = redis
         self._parts = PartFiles(settings.data_dir)
-        self._registry = Registry.from_policy(policy, clock)
+        self._registry = Registry.from_policy(policy, clock, settings.max_answer_bytes)
         folder = settings.data_dir / "journal"
         journal = Journal(folder)
         self._shipper = Shipper(

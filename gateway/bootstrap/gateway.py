@@ -9,6 +9,7 @@ from starlette.routing import Route
 
 from gateway.api.app import AppParts, build_app
 from gateway.api.batches import batch_routes
+from gateway.api.body import BodyLimits
 from gateway.api.calls import CallParts, StreamTimes
 from gateway.api.deferred import Deferred
 from gateway.api.files import file_routes
@@ -99,7 +100,7 @@ async def build_gateway(
     journal = Journal(folder)
     shipper = Shipper(folder, journal, UsageTotals(redis), clock, record_days=settings.record_days)
     watch = Watch(policy, redis.ping)
-    registry = Registry.from_policy(policy, clock)
+    registry = Registry.from_policy(policy, clock, settings.max_answer_bytes)
     observers = Observers(settings, policy, share)
     router = Router(policy)
     admission = Admission(policy, clock, router.states)
@@ -207,8 +208,7 @@ def _application(
         *batch_routes(service, settings),
         results,
     )
-    limit = settings.max_body_bytes
-    parts = AppParts(calls, front.keys, limit, probes, routes, front.origins)
+    parts = AppParts(calls, front.keys, _limits(settings), probes, routes, front.origins)
     drain = Drain(build_app(parts))
     return drain
 
@@ -223,11 +223,15 @@ def _jobs(
 
 def _job_routes(settings: Settings, jobs: JobService, calls: CallParts, disk: _Disk) -> list[Route]:
     """Of jobs, and of responses, which jobs make in the background."""
-    clock, limit = calls.clock, settings.max_body_bytes
+    clock, limits = calls.clock, _limits(settings)
     seconds = settings.response_days * _DAY_SECONDS
     store = ResponseStore(disk.blobs, clock, seconds, disk.room)
-    responses = ResponseService(store, jobs, limit)
-    return [*job_routes(jobs, clock, limit), *response_routes(responses, calls, limit)]
+    responses = ResponseService(store, jobs, limits.size)
+    return [*job_routes(jobs, clock, limits), *response_routes(responses, calls, limits)]
+
+
+def _limits(settings: Settings) -> BodyLimits:
+    return BodyLimits(settings.max_body_bytes, settings.max_body_parts)
 
 
 def _room(settings: Settings, clock: Clock) -> DiskRoom:

@@ -77,6 +77,14 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(
         default=32 * 2**20, ge=1024, description="largest JSON request body"
     )
+    max_body_parts: int = Field(
+        default=50_000, ge=100, description="most objects and arrays in a JSON request body"
+    )
+    max_answer_bytes: int = Field(
+        default=256 * 2**20,
+        ge=1024,
+        description="longest answer of a target that is not streamed",
+    )
     max_upload_bytes: int = Field(
         default=200 * 2**20, ge=1024, description="largest file for purpose=batch"
     )

@@ -29,7 +29,7 @@ from gateway.dispatch.witness import Sign
 from gateway.metering.counter import completed_usage
 from gateway.metering.ledger import Ledger
 from gateway.metering.record import Attempt, CallIntent, CallOutcome, CallStatus
-from gateway.providers.broken_answers import TOO_DEEP
+from gateway.providers.broken_answers import UNUSABLE
 from gateway.routing.offline import RowAnswer, RowCaller, RowPlace
 from gateway.schemas.errors import error_body
 
@@ -191,7 +191,7 @@ def _failed(held: HeldRow, error: UpstreamError, request_id: str) -> Finished | 
     line = _error_line(held, error, request_id)
     if isinstance(error, UpstreamRejected) and error.status not in _RETRIED_STATUS:
         return Finished(line, Usage(), ok=False)
-    if error.code == TOO_DEEP and held.row.error_tries:
+    if error.code in UNUSABLE and held.row.error_tries:
         return Finished(line, Usage(), ok=False)
     kind = TryKind.THROTTLE if isinstance(error, UpstreamThrottled) else TryKind.ERROR
     wait = int(1000 * (error.retry_after or 0))
@@ -208,7 +208,7 @@ def _sign(error: UpstreamError) -> Sign:
         return Sign.THROTTLED if told else Sign.FAILED
     if isinstance(error, UpstreamRefused):
         return Sign.REFUSED
-    if error.code == TOO_DEEP:
+    if error.code in UNUSABLE:
         return Sign.ANSWERED
     if isinstance(error, OutcomeUnknown | StreamInterrupted):
         return Sign.LOST

@@ -77,9 +77,8 @@ class ResponseService:
 
     async def keep(self, caller: Caller, request: ResponseRequest, response: Json) -> None:
         """Store a response that was made. Raises StoreFull."""
-        await self._store.put(
-            StoredResponse(caller.tenant, response, _with_ids(request.input), request.previous)
-        )
+        items = await asyncio.to_thread(_with_ids, request.input)
+        await self._store.put(StoredResponse(caller.tenant, response, items, request.previous))
 
     async def start(
         self, caller: Caller, request: ResponseRequest, idempotency_key: str | None

@@ -6,6 +6,7 @@ from typing import Any
 from gateway.core.endpoints import EMBEDDINGS, RESPONSES
 from gateway.core.errors import UpstreamFailed
 from gateway.core.exact_json import loads
+from gateway.core.large_json import LARGE, read_large
 from gateway.core.nesting import too_deep
 from gateway.providers.broken_answers import unreadable_answer
 from gateway.providers.failures import stream_failure
@@ -23,10 +24,14 @@ def plain_answer(data: bytes, endpoint: str, target: str, scrub: Scrubber) -> di
     ``endpoint`` answers, as far as its choices or data tell.
     """
     try:
-        value = loads(data)
+        if len(data) > LARGE:
+            value, deep = read_large(data, loads)
+        else:
+            value = loads(data)
+            deep = too_deep(data, value)
     except ValueError:
-        value = None
-    if not isinstance(value, dict) or too_deep(data, value):
+        value, deep = None, False
+    if not isinstance(value, dict) or deep:
         raise unreadable_answer(data, target)
     if error := error_in(value):
         raise stream_failure(target, error, scrub)

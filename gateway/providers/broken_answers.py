@@ -3,8 +3,10 @@
 from gateway.core.errors import StreamInterrupted, UpstreamFailed
 from gateway.core.nesting import is_deep
 
-#: An answer that cannot be passed on, and would be the same if it was asked for again.
+#: Answers that cannot be passed on, and would be the same if they were asked for again.
 TOO_DEEP = "answer_too_deep"
+TOO_LONG = "answer_too_long"
+UNUSABLE = frozenset({TOO_DEEP, TOO_LONG})
 #: Bytes that an event may have.
 LONGEST_EVENT = 16 * 2**20
 
@@ -28,6 +30,12 @@ def endless_event(target: str) -> UpstreamFailed:
     """An event grows beyond LONGEST_EVENT."""
     message = f"The target's stream has an event of more than {LONGEST_EVENT} bytes."
     return UpstreamFailed(message, target=target)
+
+
+def too_long(most: int, target: str) -> UpstreamFailed:
+    """A whole answer has more than ``most`` bytes."""
+    message = f"The target's answer has more than {most} bytes."
+    return UpstreamFailed(message, target=target, code=TOO_LONG)
 
 
 def unreadable_event(data: bytes, target: str) -> UpstreamFailed:

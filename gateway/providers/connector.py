@@ -27,7 +27,7 @@ class Connector:
     """
 
     def __init__(self, target: str, url: SplitResult) -> None:
-        self._target = target
+        self.target = target
         self._host = url.hostname or ""
         self._port = url.port or _PORTS.get(url.scheme, 80)
         self._tls = _tls() if url.scheme == "https" else None
@@ -54,12 +54,12 @@ class Connector:
         except TimeoutError:
             raise UpstreamTimeout(
                 "The target could not be connected to within its connect limit.",
-                target=self._target,
+                target=self.target,
                 code="connect_timeout",
             ) from None
         except (OSError, ssl.SSLError):
             self._known_until = 0.0
-            raise UpstreamRefused("The target cannot be reached.", target=self._target) from None
+            raise UpstreamRefused("The target cannot be reached.", target=self.target) from None
         self._all.add(made)
         return made
 
@@ -97,7 +97,7 @@ class Connector:
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             _, made = await loop.create_connection(
-                lambda: Connection(self._target),
+                lambda: Connection(self.target),
                 sock=line,
                 ssl=self._tls,
                 server_hostname=self._host if self._tls else None,

@@ -10,9 +10,11 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 import gateway
 from gateway.core.clock import Clock
 from gateway.core.errors import ConfigError, OutcomeUnknown, UpstreamError
+from gateway.core.large_json import LARGE
 from gateway.core.rates import RateLimits
 from gateway.core.targets import Timeouts, UpstreamCall
 from gateway.providers.base import Reply
+from gateway.providers.broken_answers import too_long
 from gateway.providers.connection import Connection
 from gateway.providers.connector import Connector
 from gateway.providers.failures import failure
@@ -20,6 +22,7 @@ from gateway.providers.rates import rates_of
 from gateway.providers.scrubber import Scrubber
 from gateway.providers.sse import BOM
 
+LONGEST_ANSWER = 256 * 2**20
 _FIRST_FAILURE = 300
 _LONGEST_ERROR = 256 * 1024
 _LONGEST_PAGE = 4 * 2**20
@@ -47,8 +50,11 @@ class OpenAITarget:
     """Sends calls to ``base_url`` (ending in ``/v1`` as the vendor writes it; a query is kept).
 
     ``headers`` are the policy's own; of the client's headers none is ever sent. ``secrets`` are
-    texts that must not show up in an error, besides the key and the address.
+    texts that must not show up in an error, besides the key and the address. An answer that is not
+    streamed has at most ``longest_answer`` bytes.
     """
+
+    longest_answer = LONGEST_ANSWER
 
     def __init__(
         self,
@@ -112,7 +118,7 @@ class OpenAITarget:
         except BaseException:
             self._connector.give_back(connection)
             raise
-        reply = HttpReply(connection, self._connector, self._clock)
+        reply = HttpReply(connection, self._connector, self._clock, self.longest_answer)
         if reply.status >= _FIRST_FAILURE:
             raise await self._failure(reply)
         return reply
@@ -200,13 +206,16 @@ def _in_deployment(call: UpstreamCall) -> str:
 class HttpReply:
     """A successful answer, as ``Reply`` promises."""
 
-    def __init__(self, connection: Connection, connector: Connector, clock: Clock) -> None:
+    def __init__(
+        self, connection: Connection, connector: Connector, clock: Clock, longest: int
+    ) -> None:
         self.status = connection.status
         self.body: AsyncIterator[bytes] = self
         self._raw = connection.headers
         self._connection: Connection | None = connection
         self._connector = connector
         self._clock = clock
+        self._longest = longest
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -226,9 +235,16 @@ class HttpReply:
 
     async def read(self) -> bytes:
         """The whole body, without a byte order mark."""
-        pieces = [piece async for piece in self]
-        whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        return whole.removeprefix(BOM)
+        pieces: list[bytes] = []
+        size = 0
+        async for piece in self:
+            pieces.append(piece)
+            size += len(piece)
+            if size > self._longest:
+                raise too_long(self._longest, self._connector.target)
+        if size > LARGE:
+            return await asyncio.to_thread(_joined, pieces)
+        return _joined(pieces)
 
     async def finish(self) -> None:
         """Wait a moment for the proper end after ``[DONE]``, so that the connection can be kept."""
@@ -245,6 +261,11 @@ class HttpReply:
         connection, self._connection = self._connection, None
         if connection is not None:
             self._connector.give_back(connection)
+
+
+def _joined(pieces: Sequence[bytes]) -> bytes:
+    whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    return whole.removeprefix(BOM)
 
 
 async def _nothing() -> bytes:

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from gateway.core.clock import Clock, SystemClock
 from gateway.core.errors import ConfigError
 from gateway.providers.base import Target
-from gateway.providers.openai_http import Dialect, OpenAITarget
+from gateway.providers.openai_http import LONGEST_ANSWER, Dialect, OpenAITarget
 from gateway.providers.scrubber import Scrubber
 
 _AZURE = "azure"
@@ -59,10 +59,21 @@ class Registry:
         self._targets = targets
 
     @classmethod
-    def from_policy(cls, policy: DeclaresTargets, clock: Clock | None = None) -> "Registry":
-        """One target object per entry of the policy. Raises ConfigError for one without address."""
+    def from_policy(
+        cls,
+        policy: DeclaresTargets,
+        clock: Clock | None = None,
+        longest_answer: int = LONGEST_ANSWER,
+    ) -> "Registry":
+        """One target object per entry of the policy. Raises ConfigError for one without address.
+
+        An answer that is not streamed has at most ``longest_answer`` bytes.
+        """
         known = clock or SystemClock()
-        return cls({name: _target(name, of, known) for name, of in policy.targets.items()})
+        made = {name: _target(name, of, known) for name, of in policy.targets.items()}
+        for target in made.values():
+            target.longest_answer = longest_answer
+        return cls(made)
 
     def get(self, name: str) -> Target:
         """The target ``name`` of the policy."""

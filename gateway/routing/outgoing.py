@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.core.exact_json import dumps
+from gateway.core.large_json import LARGE, write_large
 from gateway.routing.rank import with_rank
 from gateway.routing.route import Route
 
@@ -35,9 +36,14 @@ def without_denied(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def outgoing_body(
-    members: Mapping[str, Any], route: Route, *, stream: bool, tier: str | None = None
+    members: Mapping[str, Any],
+    route: Route,
+    *,
+    stream: bool,
+    tier: str | None = None,
+    size: int = 0,
 ) -> bytes:
-    """The body for ``route``.
+    """The body for ``route``; ``size`` is about how long it will be, if it may be large.
 
     The model is the name that the target knows; a streamed answer is asked for its usage wherever
     the target takes that; ``tier`` replaces the client's ``service_tier`` for providers that bill
@@ -56,4 +62,4 @@ def outgoing_body(
         body["service_tier"] = tier
     else:
         body.pop("service_tier", None)
-    return dumps(body)
+    return dumps(body) if size <= LARGE else write_large(body, size)

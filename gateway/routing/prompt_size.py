@@ -16,6 +16,8 @@ def _characters(value: Any) -> int:
     if isinstance(value, str):
         return len(value)
     if isinstance(value, list):
+        if value and isinstance(value[0], int):  # tokens, perhaps millions
+            return 0
         return sum(_characters(item) for item in value)
     if isinstance(value, dict):
         return _characters(value.get("content") or value.get("text"))

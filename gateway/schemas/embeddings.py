@@ -32,7 +32,7 @@ def parse_embeddings(body: bytes) -> ModelRequest:
     required(members, "model")
     given = required(members, "input")
     items = count_prompts("input", given)
-    if not given or (isinstance(given, list) and "" in given):
+    if not given or (isinstance(given, list) and isinstance(given[0], str) and "" in given):
         raise InvalidRequest("'input' must not be empty.", param="input", code="invalid_value")
     if items > MAX_INPUTS:
         raise InvalidRequest(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.api.body import parsed, read_body
-from gateway.core.errors import ClientGone, PayloadTooLarge
+from gateway.core.errors import ClientGone, InvalidRequest, PayloadTooLarge
 
 
 async def read(*messages: dict[str, Any], length: bytes | None = None) -> bytes:
@@ -55,8 +55,21 @@ async def test_a_large_body_is_parsed_beside_the_loop() -> None:
             raise ValueError(len(body))
         return threading.get_ident()
 
-    assert await parsed(where, b"x" * 100_000) == own
-    assert await parsed(where, b"x" * 200_000) != own
+    assert await parsed(where, b"x" * 100_000, 9) == own
+    assert await parsed(where, b"x" * 200_000, 9) != own
     for size in (10, 200_000):
         with pytest.raises(ValueError, match=str(size)):
-            await parsed(where, b"x" * (size - 1) + b"!")
+            await parsed(where, b"x" * (size - 1) + b"!", 9)
+
+
+async def test_too_many_parts_are_refused_unread() -> None:
+    """Objects and arrays count, brackets within texts do not; a short body is read as it is."""
+
+    def never(body: bytes) -> None:
+        raise AssertionError(len(body))
+
+    with pytest.raises(InvalidRequest, match="50 objects") as refused:
+        await parsed(never, b"[%b]" % b",".join([b"{}"] * 100_000), 50)
+    assert refused.value.code == "too_many_parts"
+    assert await parsed(len, b'["%b",{}]' % (b"{[" * 100_000), 50) == 200_007
+    assert await parsed(len, b"{}" * 100, 50) == 200

@@ -1,9 +1,14 @@
 """Answers that are not streamed."""
 
 import json
+import threading
+from typing import Any
 
 import orjson
+import pytest
 
+from gateway.api import plain
+from gateway.metering.counter import answer_usage
 from tests.support.gateway import running_gateway
 from tests.support.scripts import raw
 from tests.support.upstream import ScriptedUpstream
@@ -51,3 +56,35 @@ def test_half_a_pair_in_an_answer(upstream: ScriptedUpstream) -> None:
         assert tiered.status_code == 200
         assert json.loads(tiered.content) == {**json.loads(body), "service_tier": "default"}
         assert all(record.outcome.usage.completion > 0 for record in gateway.settled(2))
+
+
+def test_an_answer_that_is_too_long(upstream: ScriptedUpstream) -> None:
+    """It is a failure of the target that names the limit, and not kept beyond it."""
+    body = orjson.dumps({"choices": [{"message": {"content": "x" * 20_000}}]})
+    upstream.enqueue(*[raw(body)] * 5)
+    with running_gateway({"up": {"base_url": upstream.url}}, max_answer_bytes=10_000) as gateway:
+        got = gateway.chat()
+        assert got.status_code == 502
+        assert got.json()["error"]["code"] == "answer_too_long"
+        assert "10000 bytes" in got.json()["error"]["message"]
+
+
+def test_a_long_answer_is_read_beside_the_loop(
+    upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large one in a thread, with what is made of it; a small one is not worth that."""
+    threads = []
+
+    def noted(*call: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return answer_usage(*call)
+
+    monkeypatch.setattr(plain, "answer_usage", noted)
+    sizes = (100, 200_000)
+    bodies = [orjson.dumps({"choices": [{"message": {"content": "x" * n}}]}) for n in sizes]
+    upstream.enqueue(*map(raw, bodies))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        assert gateway.chat().content == bodies[0]
+        tiered = gateway.chat(service_tier="auto").json()
+        assert tiered == {**orjson.loads(bodies[1]), "service_tier": "default"}
+    assert [name.startswith("asyncio_") for name in threads] == [False, True]

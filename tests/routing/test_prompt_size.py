@@ -19,3 +19,9 @@ from gateway.routing.prompt_size import least_tokens
 def test_the_fewest_tokens_of_a_prompt(members: dict[str, object], tokens: int) -> None:
     """Texts count, pictures do not."""
     assert least_tokens(members) == tokens
+
+
+def test_token_arrays_are_not_looked_through() -> None:
+    """They have no texts; there may be millions of numbers."""
+    assert least_tokens({"input": [[1, 2], "six characters"]}) == 2
+    assert least_tokens({"prompt": [5] * 1000}) == 0

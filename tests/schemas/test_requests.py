@@ -1,5 +1,6 @@
 """What all requests have in common."""
 
+import orjson
 import pytest
 
 from gateway.core.errors import InvalidRequest, MissingParameter
@@ -27,3 +28,17 @@ def test_a_body_nested_too_deeply(levels: int) -> None:
     with pytest.raises(InvalidRequest, match="nested too deeply"):
         read_object(b'{"x":' + b"[" * levels + b"]" * levels + b"}")
     assert read_object(b'{"x":' + b"[" * 199 + b"]" * 199 + b"}")
+
+
+def test_a_large_body() -> None:
+    """It is read as any other; long integers stay, and broken, deep and endless ones are told."""
+    messages = [{"role": "user", "content": "x"}] * 20_000
+    text = orjson.dumps({"messages": messages, "seed": 0}).replace(b":0}", b":%d}" % 10**25)
+    assert read_object(text) == {"messages": messages, "seed": 10**25}
+    with pytest.raises(InvalidRequest, match="valid JSON"):
+        read_object(text[:-2])
+    deep = text.replace(b":%d}" % 10**25, b":%b}" % (b"[" * 2000 + b"]" * 2000))
+    with pytest.raises(InvalidRequest, match="nested too deeply"):
+        read_object(deep)
+    with pytest.raises(InvalidRequest, match="1000000 values"):
+        read_object(b'{"x":[%b]}' % b",".join([b"1"] * 1_000_002))

@@ -13,6 +13,7 @@ from starlette.routing import Router as Paths
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.api.batches import batch_routes
+from gateway.api.body import BodyLimits
 from gateway.api.files import file_routes
 from gateway.api.jobs import job_routes
 from gateway.api.middleware import Errors
@@ -110,7 +111,7 @@ class BatchPlane:
             results_route(self.results),
             *file_routes(self.files, self.settings),
             *batch_routes(self.service, self.settings),
-            *job_routes(self.job_service, self.clock, 2**20),
+            *job_routes(self.job_service, self.clock, BodyLimits(2**20)),
         ]
         app = Errors(_Callers(Paths(routes, redirect_slashes=False)))
         self.app = app

@@ -13,12 +13,14 @@ import httpx
 import uvicorn
 
 from gateway.api.app import AppParts, build_app
+from gateway.api.body import BodyLimits
 from gateway.api.calls import CallParts, StreamTimes
 from gateway.api.health import Probe
 from gateway.core.clock import SystemClock
 from gateway.metering.ledger import JournalLedger
 from gateway.metering.record import CallIntent, CallRecord
 from gateway.policy.model import Policy
+from gateway.providers.openai_http import LONGEST_ANSWER
 from gateway.providers.registry import Registry
 from gateway.routing.admission import Admission
 from gateway.routing.classifier import Classifier
@@ -99,6 +101,7 @@ def running_gateway(
     times: StreamTimes | None = None,
     probes: tuple[Probe, ...] = (),
     max_body_bytes: int = 2**20,
+    max_answer_bytes: int = LONGEST_ANSWER,
     **policy: Any,
 ) -> Iterator[RunningGateway]:
     """A gateway over ``targets`` (policy entries by name; ``models`` defaults to ``[MODEL]``)."""
@@ -111,7 +114,7 @@ def running_gateway(
     listener = socket.create_server(("127.0.0.1", 0))
 
     async def serve() -> None:
-        registry = Registry.from_policy(rules, clock)
+        registry = Registry.from_policy(rules, clock, max_answer_bytes)
         calls = CallParts(
             router,
             registry,
@@ -122,7 +125,9 @@ def running_gateway(
             times or StreamTimes(head_hold=rules.head_hold),
         )
         keys = KeyRing.from_policy(rules, KEY)
-        parts = AppParts(calls, keys, max_body_bytes, probes, origins=rules.cors.origins)
+        parts = AppParts(
+            calls, keys, BodyLimits(max_body_bytes), probes, origins=rules.cors.origins
+        )
         app = build_app(parts)
         config = uvicorn.Config(app, http="httptools", lifespan="off", log_config=None)
         server.append(uvicorn.Server(config))
