@@ -25,6 +25,8 @@ from tests.support.serve import COMMAND, RunningHeadway, clean_environment, head
 
 _LONG = pytest.param(15.0, marks=pytest.mark.long)
 _SLACK = 0.15
+# Its lease, its call and its first step, on a machine that starts a gateway at that moment.
+_START_OF_A_ROW = 1.0
 _ENV = {"HEADWAY_RETRY_CAP_SECONDS": "60", "HEADWAY_LEASE_SECONDS": "1"}
 _ROWS_A_SECOND = 20
 
@@ -50,7 +52,7 @@ def _beside(
 ) -> None:
     """People notice nothing of the kill; rows flow again, and each is delivered once."""
     with People(running) as people:
-        rows = Rows(running, round(_ROWS_A_SECOND * (3 * span + 8))).start()
+        rows = Rows(running, round(_ROWS_A_SECOND * (3 * span + 6))).start()
         lanes = Lanes(people, rows, span)
         before = lanes.look()
         at = time.monotonic()
@@ -190,7 +192,7 @@ def test_the_calls_of_a_dead_gateway_count_no_more(tmp_path: Path, engine: Engin
         at = time.monotonic()
         wait_for(lambda: engine.state()["running"] == 1, 1, "the end of its call", poll=0.01)
         wait_for(lambda: engine.busy() > 1, 3, "a row", poll=0.01)
-        assert time.monotonic() - at <= 1.0 + 2 * _SLACK
+        assert time.monotonic() - at <= 1.0 + _START_OF_A_ROW
         with People(running, model="other") as people:
             rows.whole(30)
         assert dying.broken
