@@ -119,7 +119,7 @@ class GatewayProtocol(Connection):
         self._answered = self.loop.time()
         served = self._served
         if served is not None and not served.keep_alive:
-            self._end(more=served.more_body or self._deaf)
+            self._end(more=served.more_body or self._deaf or bool(self.pipeline))
         elif self.pipeline:
             self._serve_next()
         elif self._deaf:

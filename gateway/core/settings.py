@@ -69,7 +69,10 @@ class Settings(BaseSettings):
         default=30.0, ge=0, description="time running calls get to finish after SIGTERM"
     )
     receive_seconds: float = Field(
-        default=30.0, gt=0, description="time for a request's head, and for each pause in its body"
+        default=30.0,
+        gt=0,
+        description="time for a request's head, each pause in its body, and what is left of a body "
+        "that is refused",
     )
     send_seconds: float = Field(
         default=60.0, gt=0, description="time in which a caller may take nothing of its answer"

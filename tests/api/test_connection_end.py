@@ -38,6 +38,22 @@ async def test_a_refusal_reaches_who_still_sends(gate: Gate, size: int) -> None:
         assert (await asyncio.to_thread(ask)).endswith(b"\r\n\r\ndenied")
 
 
+@on_uvloop
+async def test_an_answer_that_ends_a_connection_reaches_who_still_sends(gate: Gate) -> None:
+    """Requests behind it are not served, and do not take it with them."""
+
+    def ask() -> bytes:
+        with socket.create_connection(("127.0.0.1", gate.port), timeout=5) as caller:
+            caller.sendall(b"GET /last HTTP/1.1\r\n\r\n" + NEXT)
+            time.sleep(0.05)
+            for _ in range(200):
+                caller.sendall(NEXT * 100)
+            return b"".join(iter(lambda: caller.recv(2**16), b""))
+
+    for _ in range(5):
+        assert (await asyncio.to_thread(ask)).endswith(b"\r\n\r\n/last")
+
+
 @pytest.mark.parametrize("head", [b"GET / HTTP/1.1\r\nx: ", b"GET /", b"\x16\x03\x01"])
 @on_uvloop
 async def test_a_refused_head_is_told_to_who_still_sends(gate: Gate, head: bytes) -> None:

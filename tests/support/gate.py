@@ -50,6 +50,8 @@ class App:
         status, data = (401, b"denied") if path == "/deny" else (200, path.encode())
         data *= SOME if path == "/some" else 1
         length = [] if path == "/pour" else [(b"content-length", b"%d" % len(data))]
+        if path == "/last":
+            length.append((b"connection", b"close"))
         if path == "/wait":
             await self.go.wait()
         await send({"type": "http.response.start", "status": status, "headers": length})
