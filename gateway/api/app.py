@@ -50,7 +50,7 @@ def build_app(parts: AppParts) -> ASGIApp:
         *parts.routes,
     ]
     router = Router(
-        [*Health(parts.probes).routes(), *_with_and_without_prefix(rest)],
+        [*Health(parts.probes, calls.router.troubles).routes(), *_with_and_without_prefix(rest)],
         redirect_slashes=False,
         default=_not_found,
     )

@@ -1,6 +1,6 @@
 """Whether the process lives, and whether it can serve."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -26,10 +26,16 @@ class Probe:
 
 
 class Health:
-    """``/livez`` and ``/readyz``; the only routes that need no key."""
+    """``/livez`` and ``/readyz``; the only routes that need no key.
 
-    def __init__(self, probes: Sequence[Probe] = ()) -> None:
+    ``troubles`` tells of targets that are not as they should be, by name, in words.
+    """
+
+    def __init__(
+        self, probes: Sequence[Probe] = (), troubles: Callable[[], Mapping[str, str]] = dict
+    ) -> None:
         self._probes = tuple(probes)
+        self._troubles = troubles
 
     def routes(self) -> list[Route]:
         """The routes."""
@@ -44,8 +50,9 @@ class Health:
         """200 while interactive calls can be served, else 503; the body tells what is amiss."""
         del request
         found = [(probe, await probe.check()) for probe in self._probes]
+        told = {"targets": troubles} if (troubles := self._troubles()) else {}
         checks = {probe.name: "ok" if good else "failing" for probe, good in found}
         if not all(good for probe, good in found if probe.required):
-            return JsonResponse({"status": "unavailable", "checks": checks}, 503)
-        status = "ok" if all(good for _, good in found) else "degraded"
-        return JsonResponse({"status": status, "checks": checks}, 200)
+            return JsonResponse({"status": "unavailable", "checks": checks, **told}, 503)
+        status = "ok" if all(good for _, good in found) and not told else "degraded"
+        return JsonResponse({"status": status, "checks": checks, **told}, 200)

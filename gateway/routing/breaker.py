@@ -1,5 +1,7 @@
 """Leaving out a target that fails, and noticing that it works again."""
 
+from collections.abc import Callable
+
 from gateway.policy.target import BreakerPolicy
 
 _NEWEST = 0.05  # weight of the newest call in the share of failed ones
@@ -10,11 +12,13 @@ class Breaker:
 
     While it is open one call a pause is let through (half-open); the first that works closes it.
     Calls that were under way when it opened, and fail, too, are no reason for a longer pause.
+    ``turned`` hears when it opens and when it closes.
     """
 
-    __slots__ = ("_failed", "_in_row", "_pause", "_rule", "_tried", "_until", "is_open")
+    __slots__ = ("_failed", "_in_row", "_pause", "_rule", "_tried", "_turned", "_until", "is_open")
 
-    def __init__(self, rule: BreakerPolicy) -> None:
+    def __init__(self, rule: BreakerPolicy, turned: Callable[[], None] = lambda: None) -> None:
+        self._turned = turned
         self._rule = rule
         self._in_row = 0
         self._failed = 0.0
@@ -44,6 +48,7 @@ class Breaker:
             self._in_row, self._pause = 0, self._rule.pause
             if self.is_open:
                 self.is_open, self._failed = False, 0.0
+                self._turned()
 
     def failed(self, now: float) -> None:
         """A call failed."""
@@ -54,6 +59,9 @@ class Breaker:
                 self._tried = False
                 self._pause = min(2 * self._pause, self._rule.longest)
                 self._until = now + self._pause
+        elif self._rule.off:
+            pass
         elif self._in_row >= self._rule.failures or self._failed > self._rule.share:
-            self.is_open, self._tried = not self._rule.off, False
+            self.is_open, self._tried = True, False
             self._until = now + self._pause
+            self._turned()

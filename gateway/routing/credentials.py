@@ -1,5 +1,6 @@
 """Which of our keys at a target a call uses, and which are left alone for a while."""
 
+import logging
 from collections.abc import Callable
 
 from gateway.core.errors import (
@@ -8,6 +9,8 @@ from gateway.core.errors import (
     UpstreamError,
     UpstreamThrottled,
 )
+
+log = logging.getLogger(__name__)
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
@@ -20,16 +23,18 @@ class Credentials:
 
     A key that is refused or throttled is parked: as long as told, else for a pause that doubles.
     When all are, one whose time was not told is tried all the same. ``parked`` hears of what was
-    told, with the target's name, the place and the seconds. After ``parked_until`` none is.
+    told, with the target's name, the place and the seconds. After ``parked_until`` none is. The
+    operator is told once of a key that is refused, and once when it is accepted again.
     """
 
-    __slots__ = ("_pauses", "_target", "_told", "_until", "parked", "parked_until")
+    __slots__ = ("_pauses", "_refused", "_target", "_told", "_until", "parked", "parked_until")
 
     def __init__(self, target: str, count: int) -> None:
         self._target = target
         self._until = [0.0] * max(count, 1)
         self._told = [False] * max(count, 1)
         self._pauses = [_FIRST_PAUSE] * max(count, 1)
+        self._refused: dict[int, str] = {}
         self.parked: Parked | None = None
         self.parked_until = 0.0
 
@@ -56,6 +61,26 @@ class Credentials:
     def worked(self, place: int) -> None:
         """A call with the key was answered."""
         self._pauses[place] = _FIRST_PAUSE
+        if self._refused and self._refused.pop(place, ""):
+            log.info("target %s accepts %s again", self._target, self._named(place))
+
+    @property
+    def trouble(self) -> str | None:
+        """In words, which keys are refused; None: none is."""
+        return "; ".join(self._refused[place] for place in sorted(self._refused)) or None
+
+    def _named(self, place: int) -> str:
+        return "its key" if len(self) == 1 else f"key {place + 1} of {len(self)}"
+
+    def _note(self, place: int, error: UpstreamError) -> None:
+        """Tell the operator of a key that is refused or used up, the first time."""
+        quota = error.code == INSUFFICIENT_QUOTA
+        if place in self._refused or not (quota or isinstance(error, UpstreamCredential)):
+            return
+        what = "the quota is used up" if quota else "refused"
+        said = f"{self._named(place)}: {what}, status {error.status}"
+        self._refused[place] = said
+        log.warning("target %s, %s", self._target, said)
 
     def refused(self, place: int, error: UpstreamError, now: float) -> bool:
         """A call with the key failed so. Whether another key may be tried at once.
@@ -64,6 +89,7 @@ class Credentials:
         """
         if not isinstance(error, UpstreamCredential | UpstreamThrottled):
             return False
+        self._note(place, error)
         seconds = error.retry_after
         if isinstance(error, UpstreamThrottled) and error.code != INSUFFICIENT_QUOTA:
             if error.status != _TOO_MANY:

@@ -44,6 +44,10 @@ class Router:
             for lane in Lane
         }
 
+    def troubles(self) -> dict[str, str]:
+        """Target → in words, why calls do not go there as they should; others are left out."""
+        return {name: why for name, state in self.states.items() if (why := state.trouble)}
+
     def find(self, model: str, lane: Lane) -> ModelRoutes | None:
         """How ``model`` is served; None when it is not."""
         found = self._served[lane].get(model)

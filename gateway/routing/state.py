@@ -1,10 +1,13 @@
-"""What a process knows about one target at this moment."""
+"""What a process knows about one target at this moment, and what it tells the operator."""
+
+import logging
 
 from gateway.core.errors import (
     HeadwayError,
     OutcomeUnknown,
     StreamInterrupted,
     UpstreamCredential,
+    UpstreamError,
     UpstreamFailed,
     UpstreamRefused,
     UpstreamRejected,
@@ -18,6 +21,8 @@ from gateway.routing.budget import RetryBudget
 from gateway.routing.credentials import Credentials
 from gateway.routing.latency import PeakLatency
 
+log = logging.getLogger(__name__)
+
 _FAILURES = (
     OutcomeUnknown,
     StreamInterrupted,
@@ -29,6 +34,7 @@ _FAILURES = (
 _DOWN_SECONDS = 2.0
 _TIGHT = 0.9
 _TOO_MANY = 429
+_NOT_FOUND = 404
 
 
 class TargetState:
@@ -40,6 +46,8 @@ class TargetState:
     """
 
     __slots__ = (
+        "_last_failure",
+        "_no_such_path",
         "_others",
         "breaker",
         "budget",
@@ -57,7 +65,7 @@ class TargetState:
     def __init__(self, name: str, policy: TargetPolicy) -> None:
         self.name = name
         self.weight = policy.weight or 1.0
-        self.breaker = Breaker(policy.breaker)
+        self.breaker = Breaker(policy.breaker, self._turned)
         self.budget = RetryBudget(policy.retry.budget)
         self.credentials = Credentials(name, len(policy.api_keys))
         self.streamed = PeakLatency()
@@ -67,6 +75,8 @@ class TargetState:
         self.down = False
         self.engine: EngineLoad | None = None
         self._others = 0.0
+        self._last_failure = ""
+        self._no_such_path = False
 
     def available(self, now: float) -> bool:
         """Whether a call may be tried here now."""
@@ -111,12 +121,47 @@ class TargetState:
     def failed(self, error: HeadwayError, now: float) -> None:
         """A call failed. Whose fault it was, its class says."""
         if isinstance(error, _FAILURES):
-            self.breaker.failed(now)
+            self._failed(error, now)
         elif isinstance(error, UpstreamThrottled):
             if error.retry_after is None and error.status != _TOO_MANY:
-                self.breaker.failed(now)
+                self._failed(error, now)
         elif isinstance(error, UpstreamRejected):
             self.breaker.worked()
+            if error.status == _NOT_FOUND and "model" not in error.message.lower():
+                self._tell_of_path()
+
+    def _failed(self, error: UpstreamError, now: float) -> None:
+        status = "" if error.status is None else f", status {error.status}"
+        self._last_failure = f"{error.code}{status}"
+        self.breaker.failed(now)
+
+    def _turned(self) -> None:
+        if self.breaker.is_open:
+            log.warning(
+                "target %s is left out: too many calls failed; the last: %s",
+                self.name,
+                self._last_failure,
+            )
+        else:
+            log.info("target %s works again", self.name)
+
+    def _tell_of_path(self) -> None:
+        if not self._no_such_path:
+            self._no_such_path = True
+            log.warning(
+                "target %s answers 404 and speaks of no model: check the path of its base_url, "
+                "which ends before /chat/completions, as in https://host/v1",
+                self.name,
+            )
+
+    @property
+    def trouble(self) -> str | None:
+        """In words, why calls do not go here as they should; None: they do."""
+        if self.down:
+            return "its health path gives no good answer"
+        if self.credentials.trouble or not self.breaker.is_open:
+            return self.credentials.trouble
+        return f"left out, as calls failed; the last: {self._last_failure}"
 
     def reported(self, engine: EngineLoad | None) -> None:
         """The target told its load, or did not. Calls that wait there count twice.
@@ -131,6 +176,11 @@ class TargetState:
 
     def probed(self, *, healthy: bool) -> None:
         """What the health path said. Once it is good again, the next call tries the target."""
-        if healthy and self.down:
-            self.breaker.probe_now()
+        if self.down is not healthy:
+            return
         self.down = not healthy
+        if healthy:
+            self.breaker.probe_now()
+            log.info("target %s: its health path is well again", self.name)
+        else:
+            log.warning("target %s is left out: its health path gives no good answer", self.name)

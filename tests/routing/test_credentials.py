@@ -92,3 +92,21 @@ def test_parking_is_told() -> None:
     keys.parked = lambda *what: heard.append(what)
     keys.refused(1, TOLD, 0)
     assert heard == [("t", 1, 5)]
+
+
+def test_the_operator_is_told_of_a_refused_key_once(caplog: pytest.LogCaptureFixture) -> None:
+    """When it is refused first and when it is accepted again; not of a throttled one."""
+    caplog.set_level("INFO")
+    keys = Credentials("t", 2)
+    keys.refused(0, TOO_MANY, 0)
+    assert (caplog.messages, keys.trouble) == ([], None)
+    for _ in range(3):
+        keys.refused(1, BAD, 0)
+    assert keys.trouble == "key 2 of 2: refused, status 401"
+    for _ in range(3):
+        keys.worked(1)
+    assert caplog.messages == [
+        "target t, key 2 of 2: refused, status 401",
+        "target t accepts key 2 of 2 again",
+    ]
+    assert keys.trouble is None

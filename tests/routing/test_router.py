@@ -28,6 +28,15 @@ def test_order_of_the_file() -> None:
     assert Router(POLICY).models == ("m", "n")
 
 
+def test_targets_in_trouble() -> None:
+    """Those that are not as they should be, until they are again."""
+    router = Router(POLICY)
+    router.states["two"].probed(healthy=False)
+    assert list(router.troubles()) == ["two"]
+    router.states["two"].probed(healthy=True)
+    assert router.troubles() == {}
+
+
 def test_a_lane_of_zero_is_not_served() -> None:
     """A target without places for a lane gets none of its calls."""
     assert [r.target for r in Router(POLICY).plan("m", Lane.BATCH)] == ["two"]

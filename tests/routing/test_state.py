@@ -115,3 +115,34 @@ def test_an_engine_that_speaks_again_is_tried() -> None:
     assert state.wait(0) > 0
     state.reported(EngineLoad())
     assert state.wait(0) == 0
+
+
+def test_the_operator_is_told_when_it_changes(caplog: pytest.LogCaptureFixture) -> None:
+    """Once when it is left out, with the last failure, and once when it works again."""
+    caplog.set_level("INFO")
+    state = a_state()
+    for _ in range(3):
+        state.failed(UpstreamFailed("secret", target="t", status=500), 0)
+    assert state.trouble == "left out, as calls failed; the last: upstream_failed, status 500"
+    for _ in range(3):
+        state.worked()
+        state.probed(healthy=True)
+    for healthy in (False, False, True, True):
+        state.probed(healthy=healthy)
+    assert caplog.messages == [
+        "target t is left out: too many calls failed; the last: upstream_failed, status 500",
+        "target t works again",
+        "target t is left out: its health path gives no good answer",
+        "target t: its health path is well again",
+    ]
+
+
+def test_a_path_that_is_not_there_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A 404 about a model is the caller's."""
+    state = a_state()
+    state.failed(UpstreamRejected("The model `x` does not exist", target="t", status=404), 0)
+    assert not caplog.messages
+    for _ in range(3):
+        state.failed(UpstreamRejected("Not Found", target="t", status=404), 0)
+    (said,) = caplog.messages
+    assert "base_url" in said
