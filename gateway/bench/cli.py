@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from gateway.core.load import ITL_TARGET
+
 app = typer.Typer(help="Measurements.", no_args_is_help=True, add_completion=False)
 
 INTERRUPTED = 130
@@ -89,7 +91,7 @@ def coserve(
     gateway_key: Annotated[str, typer.Option(help="Client key there.")] = "none",
     flood: Flood = 256,
     cap: Cap = 32,
-    itl_target: Gap = 0.04,
+    itl_target: Gap = ITL_TARGET,
     max_num_seqs: Annotated[int | None, typer.Option(help="The engine's sequence slots.")] = None,
     max_num_batched_tokens: Annotated[int | None, typer.Option(help="Its step's tokens.")] = None,
 ) -> None:

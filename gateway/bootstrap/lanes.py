@@ -17,7 +17,6 @@ from gateway.pacing.advice import EngineFlags
 from gateway.pacing.shared import Caps, SharedEngine
 from gateway.pacing.watch import EngineWatch
 from gateway.pacing.window import FixedWindow, Pacer
-from gateway.policy.lanes import BatchLane
 from gateway.policy.model import Policy
 from gateway.policy.target import TargetPolicy
 from gateway.store.keys import shard_of
@@ -67,7 +66,7 @@ class Lanes:
         share = self._fleet.at(name)
         pacer: Pacer = FixedWindow(batch.max_in_flight, share)
         if target.shared:
-            pacer = SharedEngine(_caps(batch), waiting, self._clock, late, share)
+            pacer = SharedEngine(_caps(target), waiting, self._clock, late, share)
         lane = TargetLane(name, pacer, self._gate(), budgets, self._clock, start=start)
         if target.shared:
             lane.watch = self._watch(name, target)
@@ -88,7 +87,7 @@ class Lanes:
 
         engine = target.engine
         flags = EngineFlags(engine.max_num_seqs, engine.max_num_batched_tokens)
-        return EngineWatch(flags, target.lanes.batch.itl_target, beside, self._clock)
+        return EngineWatch(flags, target.itl_target, beside, self._clock)
 
     def _gate(self) -> Gate:
         settings = self._settings
@@ -110,7 +109,8 @@ def _purse(target: TargetPolicy) -> Purse | None:
     return Purse(CostCap(target.price.to_price(), cap.max_cost, int(cap.window)))
 
 
-def _caps(batch: BatchLane) -> Caps:
+def _caps(target: TargetPolicy) -> Caps:
+    batch = target.lanes.batch
     most = batch.max_in_flight
     return Caps(
         floor=batch.floor if batch.auto else most,
@@ -118,5 +118,5 @@ def _caps(batch: BatchLane) -> Caps:
         ceiling=most,
         prefill_busy=batch.prefill,
         prefill_idle=batch.prefill_idle,
-        itl_target=batch.itl_target,
+        itl_target=target.itl_target,
     )

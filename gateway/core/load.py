@@ -1,6 +1,12 @@
 """How busy a target is with calls that somebody waits for."""
 
 from dataclasses import dataclass
+from typing import Final
+
+#: The gap between tokens that is kept where no policy says one, in seconds. An engine that
+#: is told to rank calls is told that people come first: there it is shorter.
+ITL_TARGET: Final = 0.037
+ITL_TARGET_RANKED: Final = 0.0325
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from gateway.core.usage import Usage
 from gateway.dispatch.gate import Gate
 from gateway.dispatch.held import HeldRow
 from gateway.dispatch.rate import RateBudget
-from gateway.pacing.window import Pacer
+from gateway.pacing.window import MOST_TAKEN_BACK, Pacer
 
 if TYPE_CHECKING:
     from gateway.dispatch.purse import Purse
@@ -22,7 +22,6 @@ _CROWD_SECONDS = 10.0
 _CUT = 0.8
 _AHEAD_SECONDS = 2.0
 _MOST_CROWDS = 30
-_MOST_TAKEN_BACK = 3
 _LOOK_AGAIN = 0.25
 _WISH_SECONDS = 0.5
 
@@ -159,7 +158,7 @@ class TargetLane:
         now = self._clock.monotonic()
         for ahead, (row, tokens) in reversed(list(enumerate(self.prefilling.items()))):
             waited = now - self.running[row].started
-            if row.task is None or row.dropped or row.taken_back >= _MOST_TAKEN_BACK:
+            if row.task is None or row.dropped or row.taken_back >= MOST_TAKEN_BACK:
                 continue
             if self.pacer.makes_way(waited, tokens, ahead):
                 row.makes_way = True

@@ -12,24 +12,18 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from gateway.core.clock import Clock
-from gateway.core.load import TargetLoad
+from gateway.core.load import ITL_TARGET, TargetLoad
 from gateway.core.targets import EngineLoad
+from gateway.pacing.cap import RowCap
 from gateway.pacing.room import EngineRoom
 from gateway.pacing.share import WHOLE, Share
 from gateway.pacing.window import CapsNow
 
-_AIM: Final = 0.95
-_SPARE: Final = 0.9
-_GROWTH: Final = 1.1
-_DEEPEST_CUT: Final = 0.5
-_GAP_MEMORY: Final = 0.3
-_FLIGHT_MEMORY: Final = 0.2
-_FIRST_FLIGHT: Final = 2.0
-_MISSES: Final = 2
+_MEMORY: Final = 0.3
 _EARLY: Final = 0.5
 _QUICK_SECONDS: Final = 0.2
-_LONGEST_HOLD: Final = 1.0
-_USUAL_WAITS: Final = 4.0
+_LONGEST_HOLD: Final = 2.0
+_USUAL_WAITS: Final = 10.0
 
 
 class Waiting(NamedTuple):
@@ -55,22 +49,18 @@ class Caps:
     prefill_busy: int = 1
     prefill_idle: int = 8
     prefill_tokens: int = 8192
-    itl_target: float = 0.04
+    itl_target: float = ITL_TARGET
 
 
 class SharedEngine:
     """The pacer of a target that serves both lanes.
 
     ``waiting`` says who is at the target now; None, that nothing is known: then somebody is assumed
-    to be. The cap on rows in flight doubles until the first miss, then grows by a tenth a flight at
-    most while it is used up and the gaps leave room. Two means of gaps above the target in a row
-    cut the rows that run by as much as the gaps are too long, by half at most; then one flight
-    passes, since rows in flight cannot be taken back. ``room`` is what the engine itself has room
-    for.
+    to be. ``cap`` is how many rows the gaps between tokens allow, ``room`` what the engine itself
+    has room for.
 
     While ``late`` says that a deadline will be missed, offline work yields less: rows do not wait
-    for others' first tokens, one more may be without its own, and the cap does not fall below its
-    start.
+    for others' first tokens, one more may be without its own, and the cap is at least its start.
 
     All caps are those of the engine. Of them ``share`` is ours, when other dispatchers use it too.
     """
@@ -88,16 +78,11 @@ class SharedEngine:
         self._late = late
         self._clock = clock
         self._part = share
-        self._rows = float(min(max(caps.start, caps.floor), caps.ceiling))
-        self._flight = _FIRST_FLIGHT
-        self._settled_at = clock.monotonic()
-        self._started_at = self._settled_at
+        self._started_at = clock.monotonic()
         self._running = 0
-        self._misses = 0
         self._gap = 0.0
         self._ttft = 0.0
-        self._found = False
-        self._used_up = False
+        self.cap = RowCap(caps.start, caps.floor, caps.ceiling, caps.itl_target, self._started_at)
         self.room = EngineRoom()
 
     def window(self) -> int:
@@ -109,7 +94,8 @@ class SharedEngine:
         self._running = running + self._part.beside()
         free = self._part.rows(self._cap(), running)
         if free <= 0:
-            self._used_up |= running >= self.window()
+            if running >= self.window():
+                self.cap.used_up()
             return 0
         waiting = self._waiting()
         if waiting is None or waiting.calls:
@@ -155,9 +141,10 @@ class SharedEngine:
     def heard(self, load: TargetLoad) -> None:
         """What a gateway says of interactive calls here: its fresh means count."""
         if load.ttft_s is not None:
-            self._ttft += _GAP_MEMORY * (load.ttft_s - self._ttft) if self._ttft else load.ttft_s
+            self._ttft = _recent(self._ttft, load.ttft_s)
         if load.itl_s is not None:
-            self.gap(load.itl_s)
+            self._gap = _recent(self._gap, load.itl_s)
+            self.cap.gap(load.itl_s, self._running, self._clock.monotonic())
 
     def told(self, load: EngineLoad, running: int) -> None:
         """What the engine says of itself, with ``running`` of our rows in flight."""
@@ -165,41 +152,20 @@ class SharedEngine:
 
     def ended(self, seconds: float) -> None:
         """A row was in flight for so long."""
-        self._flight += _FLIGHT_MEMORY * (seconds - self._flight)
-
-    def gap(self, seconds: float) -> None:
-        """A fresh mean of the gaps between tokens of interactive calls here."""
-        now = self._clock.monotonic()
-        self._misses = self._misses + 1 if seconds > self._caps.itl_target else 0
-        self._gap += _GAP_MEMORY * (seconds - self._gap) if self._gap else seconds
-        if now < self._settled_at:
-            return
-        if self._misses >= _MISSES:
-            self._found = True
-            rows = min(self._rows, max(self._running, 1))
-            self._set(rows * max(_DEEPEST_CUT, self._share()), now)
-        elif self._used_up and self._gap < _SPARE * self._caps.itl_target:
-            grown = self._rows * min(_GROWTH, self._share()) + 1
-            self._set(grown if self._found else self._rows * 2, now)
+        self.cap.ended(seconds)
 
     def _cap(self) -> int:
-        return max(1, int(min(self._rows, self.room.rows)))
-
-    def _share(self) -> float:
-        """How many times the rows of now would bring the gaps to just under the target."""
-        return _AIM * self._caps.itl_target / self._gap
+        rows = max(self.cap.rows, self._caps.start) if self._late() else self.cap.rows
+        return max(1, int(min(rows, self.room.rows)))
 
     def _pressed(self) -> bool:
         """Late work does not wait, and calls that never stop coming do not stop any for good.
 
-        Nothing is held longer than four times what such calls usually wait for a first token.
+        Nothing is held longer than ten times what such calls usually wait for a first token.
         """
         longest = min(_LONGEST_HOLD, _USUAL_WAITS * self._ttft or _LONGEST_HOLD)
         return self._late() or self._clock.monotonic() - self._started_at > longest
 
-    def _set(self, rows: float, now: float) -> None:
-        floor = max(self._caps.floor, self._caps.start) if self._late() else self._caps.floor
-        self._rows = min(max(rows, floor), self._caps.ceiling)
-        self._settled_at = now + self._flight
-        self._used_up = False
-        self._misses = 0
+
+def _recent(mean: float, value: float) -> float:
+    return mean + _MEMORY * (value - mean) if mean else value

@@ -1,7 +1,7 @@
 """How many rows run at one target, and how many more to lease for it."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from gateway.core.load import TargetLoad
 from gateway.core.targets import EngineLoad
@@ -25,6 +25,10 @@ class CapsNow:
     def as_json(self) -> dict[str, Any]:
         """For programs."""
         return asdict(self)
+
+
+#: A row that was taken back so often is let go on.
+MOST_TAKEN_BACK: Final = 6
 
 
 class Pacer(Protocol):

@@ -37,7 +37,7 @@ class BatchLane(PolicyModel):
 
     With ``auto`` (``batch: auto``) that number is found: from ``start`` on, between ``floor`` and
     ``max_in_flight``, as many as keep the gap between tokens of interactive calls at the target
-    under ``itl_target``.
+    under ``itl_target``; unset, under 37 ms, and 32.5 ms at a target with ``priority``.
 
     A target that is ``shared`` is one engine that answers people too. While it does, ``prefill``
     rows at most wait for their first token there, otherwise ``prefill_idle``. Without a word here,
@@ -52,7 +52,7 @@ class BatchLane(PolicyModel):
     auto: bool = False
     start: int = Field(default=32, ge=1)
     floor: int = Field(default=4, ge=1)
-    itl_target: Duration = Field(default=0.04, gt=0)
+    itl_target: Duration | None = Field(default=None, gt=0)
     shared: bool | None = None
     prefill: int = Field(default=1, ge=1)
     prefill_idle: int = Field(default=8, ge=1)

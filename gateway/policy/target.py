@@ -6,6 +6,7 @@ from typing import Final, Literal
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from gateway.core.lanes import Lane
+from gateway.core.load import ITL_TARGET, ITL_TARGET_RANKED
 from gateway.core.price import Price
 from gateway.core.targets import Timeouts
 from gateway.policy.lanes import Lanes
@@ -215,6 +216,12 @@ class TargetPolicy(PolicyModel):
         if self.lanes.batch.shared is not None:
             return self.lanes.batch.shared
         return self.kind in _ENGINES or not str(self.base_url).startswith("https:")
+
+    @property
+    def itl_target(self) -> float:
+        """The gap between tokens of interactive calls that offline rows leave here, in seconds."""
+        said = self.lanes.batch.itl_target
+        return said or (ITL_TARGET_RANKED if self.priority else ITL_TARGET)
 
     @property
     def rank_scale(self) -> str | None:

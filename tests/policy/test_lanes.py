@@ -35,6 +35,15 @@ def test_which_targets_are_one_shared_engine(given: dict[str, object], shared: b
     assert _target(**given).shared is shared
 
 
+def test_people_come_first_where_the_engine_ranks_calls() -> None:
+    """Then the gap that is kept is shorter; the policy has the last word."""
+    assert _target().itl_target == 0.037
+    assert _target(priority=False).itl_target == 0.037
+    assert _target(priority=True).itl_target == 0.0325
+    said = {"batch": {"auto": True, "itl_target": "50ms"}}
+    assert _target(priority=True, lanes=said).itl_target == 0.05
+
+
 def test_an_unknown_word_is_refused() -> None:
     """Only ``auto`` stands for the mapping."""
     with pytest.raises(ValidationError):

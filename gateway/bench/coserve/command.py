@@ -21,6 +21,7 @@ from gateway.bench.interrupt import run_interruptible
 from gateway.bench.table import show_checks
 from gateway.bench.workload.trace import TracedCall, read_trace
 from gateway.core.errors import ConfigError
+from gateway.core.load import ITL_TARGET
 from gateway.pacing.shared import Caps
 from gateway.simulator.profile import EngineProfile
 
@@ -40,7 +41,7 @@ class Wanted:
     as_json: bool = False
     plot: Path | None = None
     trials: bool = True
-    itl_target: float = 0.04
+    itl_target: float = ITL_TARGET
 
 
 def run_simulated(console: Console, wanted: Wanted) -> None:

@@ -9,9 +9,7 @@ from typing import Protocol
 from gateway.bench.coserve.rows import Backlog, Row
 from gateway.core.clock import Clock
 from gateway.core.load import TargetLoad
-from gateway.pacing.window import Pacer
-
-_MOST_TAKEN_BACK = 3
+from gateway.pacing.window import MOST_TAKEN_BACK, Pacer
 
 
 class Port(Protocol):
@@ -84,7 +82,7 @@ class OfflineLane:
         """An interactive call came: rows without a token may have to wait behind it."""
         now = self._clock.monotonic()
         for ahead, (row, tokens) in reversed(list(enumerate(self.prefilling.items()))):
-            if row.taken_back >= _MOST_TAKEN_BACK:
+            if row.taken_back >= MOST_TAKEN_BACK:
                 continue
             if self._pacer.makes_way(now - row.started, tokens, ahead):
                 self.taken_back += 1

@@ -67,14 +67,14 @@ def wrong_starts(scene: Scene) -> list[Check]:
     for start in _STARTS:
         found = run_arm(Arm("start", caps=Caps(start=start)), scene, 1)
         share = _rate(found, begin, scene.seconds) / wanted
-        swing = _swing(found, begin)
+        swings = swing(found, begin)
         checks += [
             Check(
                 f"from a cap of {start}, after 60 s: at least 0.85 of the best fixed cap",
                 f"{share:.2f} of cap {best}",
                 ok=share >= 0.85,  # noqa: PLR2004 - the promise
             ),
-            Check("its cap swings by at most 20 %", f"{swing:.0%}", ok=swing <= 0.2),  # noqa: PLR2004
+            Check("its cap swings by at most 20 %", f"{swings:.0%}", ok=swings <= 0.2),  # noqa: PLR2004
         ]
     return checks
 
@@ -180,7 +180,7 @@ def _rate(record: Record, start: float, end: float) -> float:
     return (after - before) / (last - first)
 
 
-def _swing(record: Record, start: float) -> float:
+def swing(record: Record, start: float) -> float:
     """How far means of ten seconds of the rows in flight go from the mean of all."""
     rows = [running for at, _, running in record.windows if at >= start]
     size = _MEAN_SECONDS * max(1, round(len(rows) / (record.windows[-1][0] - start)))

@@ -11,7 +11,7 @@ from gateway.bench.coserve.scenes import (
     HEADWAY,
     NAIVE,
     POOLS,
-    QUICK,
+    PRIORITY,
     checks,
     plays,
 )
@@ -38,7 +38,7 @@ def test_checks_pass_and_fail_with_the_figures() -> None:
     naive = _spreads(ttft_p99=5000)
     pools = _spreads(ttft_p99=300, offline_tokens=8)
     results = {
-        FULL: {HEADWAY: good, EAGER: good, QUICK: good, NAIVE: naive, POOLS: pools},
+        FULL: {HEADWAY: good, EAGER: good, PRIORITY: good, NAIVE: naive, POOLS: pools},
         HALF: {HEADWAY: good, POOLS: pools},
         BURSTS: {HEADWAY: good},
     }
@@ -46,7 +46,7 @@ def test_checks_pass_and_fail_with_the_figures() -> None:
     assert len(found) == 11
     assert all(check.ok for check in found)
     bad = _spreads(ttft_p99=1000, interference=3, harvest=0.1, offline_tokens=1)
-    results[FULL] |= {HEADWAY: bad, EAGER: bad, QUICK: bad}
+    results[FULL] |= {HEADWAY: bad, EAGER: bad, PRIORITY: bad}
     assert sum(not check.ok for check in checks(results)) == 9
     del results[HALF], results[BURSTS]
     assert len(checks(results)) == 9

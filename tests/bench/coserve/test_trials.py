@@ -44,5 +44,5 @@ def test_swings_are_seen() -> None:
     for second in range(200):
         steady.windows.append((float(second), 20, 18 + 4 * (second % 2)))
         swinging.windows.append((float(second), 20, 30 if second // 20 % 2 else 10))
-    assert trials._swing(steady, 60) < 0.05
-    assert trials._swing(swinging, 60) > 0.4
+    assert trials.swing(steady, 60) < 0.05
+    assert trials.swing(swinging, 60) > 0.4
