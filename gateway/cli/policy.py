@@ -17,11 +17,18 @@ app = typer.Typer(help="Check and show policies.", no_args_is_help=True)
 
 @app.command()
 def check(file: PolicyFile = None) -> None:
-    """Validate; a fault is one line with file and line number, exit 78."""
+    """Validate; a fault is one line with file and line number, exit 78.
+
+    What can be used and is probably not meant is a warning.
+    """
+    from gateway.policy.advice import advice
     from gateway.policy.loader import load_policy
+    from gateway.policy.tree import spelled
 
     path = file or load_settings().policy
     policy = load_policy(path)
+    for place, message in advice(policy):
+        typer.echo(f"{path or 'default policy'}: warning: {spelled(place)}{message}", err=True)
     typer.echo(f"{path or 'default policy'}: ok, {len(policy.targets)} target(s)")
 
 

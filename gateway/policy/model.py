@@ -3,6 +3,8 @@
 Unknown keys are refused. Every class is frozen: a policy is replaced as a whole, never changed.
 """
 
+import re
+from typing import Final
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
@@ -12,6 +14,8 @@ from gateway.core.work import Quota
 from gateway.policy.target import TargetPolicy
 from gateway.policy.values import Duration, PolicyModel
 from gateway.schemas.webhooks import secret_key
+
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class ModelPolicy(PolicyModel):
@@ -36,9 +40,18 @@ class KeyPolicy(PolicyModel):
 
     tenant: str = "default"
     key: SecretStr | None = None
-    sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
+    sha256: str | None = None
     ceiling: Lane = Lane.INTERACTIVE
     models: tuple[str, ...] | None = None
+
+    @field_validator("sha256")
+    @classmethod
+    def _is_a_digest(cls, value: str | None) -> str | None:
+        if value is not None and not _DIGEST.fullmatch(value):
+            raise ValueError(
+                "a digest is 64 of 0-9 and a-f, as `headway keys hash` prints it for a key"
+            )
+        return value
 
     @model_validator(mode="after")
     def _exactly_one_secret(self) -> "KeyPolicy":

@@ -170,6 +170,13 @@ class TargetPolicy(PolicyModel):
             return {**value, "models": {str(name): str(name) for name in value["models"]}}
         return value
 
+    @field_validator("models", mode="before")
+    @classmethod
+    def _are_names(cls, value: object) -> object:
+        if not isinstance(value, dict):
+            raise ValueError("give a list of names, or a mapping: public name: the target's name")  # noqa: TRY004 - pydantic's
+        return value
+
     @field_validator("priority", mode="before")
     @classmethod
     def _is_a_scale(cls, value: object) -> object:

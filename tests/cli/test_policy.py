@@ -15,6 +15,16 @@ def test_a_good_policy_passes(tmp_path: Path) -> None:
     assert "1 target" in ended.stdout
 
 
+def test_a_doubtful_address_is_a_warning(tmp_path: Path) -> None:
+    """The policy passes; what is probably meant stands beside it."""
+    policy = tmp_path / "p.yaml"
+    policy.write_text("targets:\n  a: {base_url: http://h/v1/chat/completions, models: [m]}\n")
+    ended = headway_command(["policy", "check", str(policy)])
+    assert ended.returncode == 0
+    assert "warning: targets.a.base_url: it names an endpoint" in ended.stderr
+    assert "http://h/v1 is meant" in ended.stderr
+
+
 def test_a_wrong_key_is_told_with_its_line(tmp_path: Path) -> None:
     """File and line, exit 78."""
     policy = tmp_path / "p.yaml"

@@ -47,6 +47,16 @@ def test_each_fault_has_line_path_and_reason(text: str, said: str, tmp_path: Pat
     assert said in fault
 
 
+def test_words_for_models_and_digests(tmp_path: Path) -> None:
+    """What is wanted is said, and not what a pattern looks like."""
+    text = "targets:\n  a: {base_url: http://h/v1, models: yes}\n"
+    wanted = "give a list of names, or a mapping: public name: the target's name"
+    assert faults_of(write_policy(tmp_path, text)) == [f"2: targets.a.models: {wanted}"]
+    (fault,) = faults_of(write_policy(tmp_path, BASE + "keys: {k: {sha256: abc}}\n"))
+    assert "64 of 0-9 and a-f" in fault
+    assert "headway keys hash" in fault
+
+
 def test_a_target_without_an_address(tmp_path: Path) -> None:
     """Only the bundled worker may have none."""
     text = "targets:\n  a: {models: [m]}\n  b: {kind: local, models: [m]}\n"
