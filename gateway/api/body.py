@@ -38,6 +38,8 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
             raise _too_large(limit)
         pieces.append(piece)
         if not message.get("more_body"):
+            if size > LARGE:
+                return await asyncio.to_thread(b"".join, pieces)
             return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
@@ -52,7 +54,7 @@ async def parsed(parse: Callable[[bytes], _Parsed], body: bytes, most_parts: int
 
 
 def _parsed(parse: Callable[[bytes], _Parsed], body: bytes, most_parts: int) -> _Parsed:
-    if has_more(body, (b"{", b"["), most_parts):
+    if has_more(body, b"{[", most_parts):
         raise InvalidRequest(
             f"The body of the request has too many parts: it may have {most_parts} objects and "
             "arrays.",

@@ -15,6 +15,7 @@ from gateway.api.middleware import EXTRA_HEADERS, REQUEST_ID, STARTED
 from gateway.api.plain import answer_plain
 from gateway.api.streaming import answer_stream
 from gateway.core.errors import ClientError, ClientGone, Draining, HeadwayError
+from gateway.core.large_json import LARGE, let_go
 from gateway.metering.record import CallStatus
 from gateway.routing.classifier import CallFacts
 from gateway.schemas.requests import ModelRequest
@@ -53,7 +54,11 @@ class Inference:
             await deferred.accept(self.path, request, scope, receive, send)
             return
         call = Call(self._parts, scope[CALLER], self.path, request, scope[REQUEST_ID])
-        await serve(call, scope, receive, send, self._plain)
+        try:
+            await serve(call, scope, receive, send, self._plain)
+        finally:
+            if request.prompt_bytes > LARGE:
+                asyncio.get_running_loop().run_in_executor(None, let_go, request.members)
 
 
 def class_without_body(parts: CallParts, path: str, scope: Scope) -> RawHeaders:

@@ -9,7 +9,7 @@ from starlette.types import Send
 
 from gateway.api.calls import Call
 from gateway.core.exact_json import dumps
-from gateway.core.large_json import LARGE, write_large
+from gateway.core.large_json import LARGE, let_go, write_large
 from gateway.core.usage import Usage
 from gateway.metering.counter import answer_usage
 from gateway.metering.record import CallStatus
@@ -41,7 +41,11 @@ async def send_whole(call: Call, data: bytes, send: Send) -> None:
         *call.headers(),
     ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": data})
+    for at in range(0, len(data) - LARGE, LARGE):
+        piece = data[at : at + LARGE]
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    last = data if len(data) <= LARGE else data[-((len(data) - 1) % LARGE + 1) :]
+    await send({"type": "http.response.body", "body": last})
 
 
 async def _attempt(call: Call, mend: Mend | None, route: Route, last: bool) -> tuple[bytes, Usage]:
@@ -72,4 +76,8 @@ def _read(call: Call, mend: Mend | None, route: Route, data: bytes) -> tuple[byt
         shown = {**shown, "service_tier": call.tier}
     if shown is not answer:
         data = dumps(shown) if len(data) <= LARGE else write_large(shown, len(data))
-    return data, answer_usage(answer, call.request.prompt_bytes)
+    usage = answer_usage(answer, call.request.prompt_bytes)
+    if len(data) > LARGE:
+        let_go(shown)
+        let_go(answer)
+    return data, usage

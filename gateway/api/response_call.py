@@ -1,6 +1,8 @@
 """A synchronous call of the Responses API: what its targets are asked, and how they are heard."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from gateway.api.calls import Call, CallParts
@@ -9,6 +11,7 @@ from gateway.api.response_relay import ChatRelay, NativeRelay, ResponseRelay
 from gateway.core.endpoints import CHAT, RESPONSES
 from gateway.core.errors import InvalidRequest
 from gateway.core.lanes import Lane
+from gateway.core.large_json import LARGE
 from gateway.metering.counter import StreamMeter
 from gateway.responses.events import Numbered, encoded, error_event
 from gateway.responses.forms import chat_form, native_form
@@ -44,6 +47,12 @@ class ResponseCall(Call):
         self._chat: Json | None = None
         self._relay: ResponseRelay | None = None
 
+    async def prepare(self) -> None:
+        """Before ``begin``: what that needs of a large conversation is made beside the loop."""
+        if self.request.prompt_bytes > LARGE:
+            with suppress(InvalidRequest):  # begin will say so, if it matters
+                self._chat = await asyncio.to_thread(self._as_chat)
+
     def begin(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
         """As of every call. Raises InvalidRequest when no target can do what is asked."""
         super().begin(headers)
@@ -55,10 +64,13 @@ class ResponseCall(Call):
         if self.plan.all_suit(_native):
             return
         try:
-            self._chat = chat_form(self.asked.members, self._items, stream=self.request.stream)
+            self._chat = self._chat or self._as_chat()
         except InvalidRequest:
             if not self.plan.keep_only(_native):
                 raise
+
+    def _as_chat(self) -> Json:
+        return chat_form(self.asked.members, self._items, stream=self.request.stream)
 
     def conversation(self) -> Mapping[str, Any]:
         """The whole conversation, which begins like those before it and those that follow."""

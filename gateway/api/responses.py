@@ -88,6 +88,7 @@ class CreateResponse:
             size = len(dumps(items))
             asked = replace(asked, call=replace(asked.call, prompt_bytes=size))
         call = ResponseCall(self._parts, scope[CALLER], asked, items, scope[REQUEST_ID])
+        await call.prepare()
         keep = partial(self._keep, asked, call)
 
         async def plain(_: Call, send: Send) -> None:

@@ -8,7 +8,7 @@ right, so that comma is then one between items of the array, whatever stands bef
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gateway.core.exact_json import dumps
@@ -20,6 +20,7 @@ LARGE = 128 * 1024
 _PIECE = 64 * 1024
 _LONGER_PIECES = (_PIECE, 4 * _PIECE, 16 * _PIECE)
 _TRIES = 8
+_FEW = 100
 _ARRAY = re.compile(rb'"(messages|input|prompt|data|choices|output)"[ \t\r\n]*:[ \t\r\n]*\[')
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _ENDS = {b"{": re.compile(rb"\}[ \t\r\n]*,"), b"[": re.compile(rb"\][ \t\r\n]*,")}
@@ -59,18 +60,28 @@ def read_large(text: bytes, read: Read, most: int | None = None) -> tuple[Any, b
     return value, deep or too_deep(rest, value)
 
 
-def has_more(text: bytes, signs: Iterable[bytes] | bytes, most: int) -> bool:
-    """Whether more than ``most`` of these single bytes stand outside of the texts in ``text``."""
-    signs = [signs] if isinstance(signs, bytes) else list(signs)
-    if sum(map(text.count, signs)) <= most:
+def has_more(text: bytes, signs: bytes, most: int) -> bool:
+    """Whether more than ``most`` of these bytes stand outside of the texts in ``text``."""
+    found = at = 0
+    while at < len(text) and found <= most:  # at first of all of them, which is quick
+        found += _count(text, signs, at, at + LARGE)
+        at += LARGE
+    if found <= most:
         return False
     found = at = 0
-    for string in _STRING.finditer(text):
-        found += sum(text.count(sign, at, string.start()) for sign in signs)
-        at = string.end()
-        if found > most:
-            return True
-    return found + sum(text.count(sign, at) for sign in signs) > most
+    while at < len(text) and found <= most:
+        quote = text.find(b'"', at, at + LARGE)
+        end = at + LARGE if quote < 0 else quote
+        found += _count(text, signs, at, end)
+        at = end
+        if quote >= 0:
+            string = _STRING.match(text, quote)
+            at = len(text) if string is None else string.end()
+    return found > most
+
+
+def _count(text: bytes, signs: bytes, start: int, end: int) -> int:
+    return sum(text.count(sign, start, end) for sign in signs)
 
 
 def write_large(members: Mapping[str, Any], size: int) -> bytes:
@@ -78,6 +89,14 @@ def write_large(members: Mapping[str, Any], size: int) -> bytes:
     pieces = size // _PIECE + 1
     written = [b"%b:%b" % (dumps(k), _written(v, pieces)) for k, v in members.items()]
     return b"{%b}" % b",".join(written)
+
+
+def let_go(value: dict[str, Any]) -> None:
+    """Empty the arrays of a large value, a few items at a time: freeing millions holds all up."""
+    for item in value.values():
+        if isinstance(item, list):
+            while item:
+                del item[-_FEW:]
 
 
 def _written(value: Any, pieces: int) -> bytes:

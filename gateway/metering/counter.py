@@ -12,11 +12,11 @@ from gateway.metering.timing import TokenTiming
 _BYTES_PER_TOKEN = 4
 _ONE_TOKEN_BYTES = 16
 # Quotes inside a JSON string are escaped, so a member name between bare quotes is a member name.
-# What was matched is never given up again: one pass over a long text, and no memory for it.
 _CONTENT = re.compile(
-    rb'"(?:content|text|reasoning_content|reasoning|refusal|arguments|name)"\s*:\s*'
-    rb'"((?!")[^"\\]*+(?:\\.[^"\\]*+)*+)"'
+    rb'"(?:content|text|reasoning_content|reasoning|refusal|arguments|name)"\s*:\s*"(?=[^"])'
 )
+# What was matched is never given up again: one pass over a long text, and no memory for it.
+_ESCAPED = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+(?=")')
 _PLAIN_CONTENT = b'"content":"'
 _BACKSLASH = 0x5C
 _USAGE = re.compile(rb'"usage"\s*:\s*\{')
@@ -93,7 +93,16 @@ def _content_bytes(event: bytes) -> int:
         if end > start and event[end - 1] != _BACKSLASH:
             return end - start
     match = _CONTENT.search(event)
-    return 0 if match is None else match.end(1) - match.start(1)
+    return 0 if match is None else _text_bytes(event, match.end())
+
+
+def _text_bytes(json: bytes, start: int) -> int:
+    """Length of the text that begins at ``start``, 0 if it has no end. A byte is soon found."""
+    end = json.find(b'"', start)
+    if end > start and json[end - 1] == _BACKSLASH:
+        match = _ESCAPED.match(json, start)
+        end = -1 if match is None else match.end()
+    return max(0, end - start)
 
 
 def reported_usage(event: bytes) -> ReportedUsage | None:
@@ -119,7 +128,8 @@ def completed_usage(
         return reported.completed(0, 0)
     text = 0
     if not _WITH_TEXT.isdisjoint(body):
-        text = sum(match.end(1) - match.start(1) for match in _CONTENT.finditer(dumps(body)))
+        json = dumps(body)
+        text = sum(_text_bytes(json, match.end()) for match in _CONTENT.finditer(json))
     prompt, completion = estimate_tokens(prompt_bytes), estimate_tokens(text)
     if reported is None:
         return Usage(prompt, completion, estimated=True)

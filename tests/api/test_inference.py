@@ -240,3 +240,16 @@ def test_a_body_nested_too_deeply(upstream: ScriptedUpstream, path: str, levels:
     assert "nested too deeply" in answer.json()["error"]["message"]
     assert answer.json()["error"]["type"] == "invalid_request_error"
     assert not upstream.calls()
+
+
+def test_a_large_body_arrives_whole(upstream: ScriptedUpstream) -> None:
+    """Read and written in pieces, it is what the client sent; too many parts are refused."""
+    messages = [{"role": "user", "content": f"say {n} }},{{ "} for n in range(10_000)]
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        assert gateway.chat(messages=messages, seed=10**25).status_code == 200
+        sent = upstream.calls()[0].json
+        assert (sent["messages"], sent["seed"]) == (messages, 10**25)
+        refused = gateway.chat(messages=[{"role": "user"}] * 60_000, max_tokens=5)
+        assert refused.status_code == 400
+        assert refused.json()["error"]["code"] == "too_many_parts"
+        assert len(upstream.calls()) == 1

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from gateway.api import plain
+from gateway.core.large_json import LARGE
 from gateway.metering.counter import answer_usage
 from tests.support.gateway import running_gateway
 from tests.support.scripts import raw
@@ -88,3 +89,15 @@ def test_a_long_answer_is_read_beside_the_loop(
         tiered = gateway.chat(service_tier="auto").json()
         assert tiered == {**orjson.loads(bodies[1]), "service_tier": "default"}
     assert [name.startswith("asyncio_") for name in threads] == [False, True]
+
+
+@pytest.mark.parametrize("size", [2 * LARGE, 2 * LARGE + 1, 3 * LARGE - 1])
+def test_a_large_answer_goes_out_in_pieces(upstream: ScriptedUpstream, size: int) -> None:
+    """It is whole, whatever its length."""
+    head, tail = b'{"choices":[{"message":{"content":"', b'"}}]}'
+    body = head + b"x" * (size - len(head) - len(tail)) + tail
+    upstream.enqueue(raw(body))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        got = gateway.chat()
+        assert got.headers["content-length"] == str(size)
+        assert got.content == body

@@ -1,13 +1,26 @@
 """Which targets a Responses call goes to, and what they get."""
 
+import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
+import orjson
 import pytest
 
+from gateway.api import response_call
+from gateway.api.response_call import ResponseCall
+from gateway.responses.forms import chat_form
+from gateway.schemas.responses import parse_response
+from gateway.tenancy.keys import Caller
+from tests.support.clock import ManualClock
 from tests.support.responses import ResponsesPlane, native_events
 from tests.support.scripts import Sse, answer, chat_chunk
 from tests.support.serve import headway
 from tests.support.upstream import ScriptedUpstream
+
+if TYPE_CHECKING:
+    from gateway.api.calls import CallParts
 
 FAILED = {"error": {"message": "down", "type": "server_error", "code": None}}
 
@@ -82,3 +95,27 @@ def test_a_conversation_returns_to_its_target(upstream: ScriptedUpstream, tmp_pa
             homes.add(frozenset(went))
     other.stop()
     assert homes == {frozenset({"one"}), frozenset({"two"})}
+
+
+@pytest.mark.parametrize("items", [1, 300])
+async def test_a_large_conversation_is_translated_beside_the_loop(
+    items: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small one waits for ``begin``; what chat cannot do is said there, too."""
+    threads: list[int] = []
+
+    def noted(*given: Any, **how: Any) -> Any:
+        threads.append(threading.get_ident())
+        return chat_form(*given, **how)
+
+    monkeypatch.setattr(response_call, "chat_form", noted)
+    item = {"type": "message", "role": "user", "content": "x" * 1000}
+    for tools in ([], [{"type": "web_search"}]):
+        asked = parse_response(
+            orjson.dumps({"model": "m", "input": [item] * items, "tools": tools})
+        )
+        parts = cast("CallParts", SimpleNamespace(clock=ManualClock(0)))
+        caller = Caller("a", "k")
+        await ResponseCall(parts, caller, asked, asked.input, "req_1").prepare()
+    assert len(threads) == (0 if items == 1 else 2)
+    assert threading.get_ident() not in threads

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.core.large_json import LARGE, TooManyValues, has_more, read_large, write_large
+from gateway.core.large_json import LARGE, TooManyValues, has_more, let_go, read_large, write_large
 
 TEXT = 'say "},{" and \\ é ],[ '
 
@@ -108,6 +108,13 @@ def test_too_many_values_in_one_piece() -> None:
 def test_what_counts() -> None:
     """Signs outside of texts."""
     text = b'{"a,{":["\\"{,",1,{"b":"[[["}],"c":","}'
-    for signs, count in ((b"{", 2), (b",", 3), ((b"{", b"["), 3)):
+    for signs, count in ((b"{", 2), (b",", 3), (b"{[", 3)):
         assert has_more(text, signs, count - 1)
         assert not has_more(text, signs, count)
+
+
+def test_a_value_is_let_go() -> None:
+    """Its arrays are empty afterwards, the rest stays."""
+    value: dict[str, Any] = {"a": list(range(1000)), "b": "x", "c": []}
+    let_go(value)
+    assert value == {"a": [], "b": "x", "c": []}

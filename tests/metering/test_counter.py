@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from gateway.core.usage import Usage
-from gateway.metering.counter import StreamMeter, answer_usage, estimate_tokens
+from gateway.metering.counter import StreamMeter, _content_bytes, answer_usage, estimate_tokens
 
 
 def delta(content: str = "word ", **members: Any) -> bytes:
@@ -224,3 +224,21 @@ def test_half_a_pair_is_content() -> None:
     meter.feed(b'{"usage":{"prompt_tokens":1,"completion_tokens":2},"x":"\\ud83d"}', 2.0)
     assert meter.usage() == Usage(1, 2)
     assert answer_usage({"choices": [{"message": {"content": "\ud83d"}}]}, 4).completion > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        (b'"content": "abc"', 3),
+        (rb'"content":"a\"b"', 4),
+        (rb'"content":"\\", "x":"y"', 2),
+        (rb'"content": "\\\"a"', 5),
+        (b'"content": ""', 0),
+        (b'"content": "abc', 0),
+        (rb'"content": "abc\"', 0),
+        (rb'"arguments":"{\"content\":\"x\"}"', 19),
+    ],
+)
+def test_the_length_of_a_text(text: bytes, size: int) -> None:
+    """Up to the quote that ends it, as it is written."""
+    assert _content_bytes(b"{%b}" % text) == size
