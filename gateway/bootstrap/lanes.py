@@ -67,7 +67,7 @@ class Lanes:
         pacer: Pacer = FixedWindow(batch.max_in_flight, share)
         if target.shared:
             pacer = SharedEngine(_caps(target), waiting, self._clock, late, share)
-        lane = TargetLane(name, pacer, self._gate(), budgets, self._clock, start=start)
+        lane = TargetLane(name, pacer, self._gate(name), budgets, self._clock, start=start)
         if target.shared:
             lane.watch = self._watch(name, target)
         if batch.when == "late":
@@ -89,10 +89,10 @@ class Lanes:
         flags = EngineFlags(engine.max_num_seqs, engine.max_num_batched_tokens)
         return EngineWatch(flags, target.itl_target, beside, self._clock)
 
-    def _gate(self) -> Gate:
+    def _gate(self, name: str) -> Gate:
         settings = self._settings
         base = min(_GATE_BASE, settings.retry_base_seconds)
-        return Gate(self._clock, base=base, patience=settings.retry_cap_seconds)
+        return Gate(self._clock, base=base, patience=settings.retry_cap_seconds, name=name)
 
     def _budgets(self, target: TargetPolicy) -> list[RateBudget]:
         minute, limits = self._settings.rate_minute_seconds, target.limits

@@ -102,19 +102,16 @@ class ReportedUsage:
             or _count(usage, "prompt_cache_hit_tokens")
             or 0,
             _count(output_details, "reasoning_tokens") or 0,
-            "completion_tokens" not in usage and "output_tokens" not in usage,
+            completion is None and not ("completion_tokens" in usage or "output_tokens" in usage),
         )
-
-    @property
-    def whole(self) -> bool:
-        """Whether prompt and completion were told."""
-        return self.prompt is not None and self.completion is not None
 
     def completed(self, prompt: int, completion: int) -> Usage:
         """As usage, with these estimates where no figure was told.
 
         Who speaks of no completion tokens and made nothing that could be some, made none.
         """
+        if self.prompt is not None and self.completion is not None:
+            return Usage(self.prompt, self.completion, self.cached, self.reasoning)
         told_none = self.completion is None and not (self.bare and completion == 0)
         return Usage(
             prompt if self.prompt is None else self.prompt,
@@ -153,8 +150,10 @@ def _count(source: object, *names: str) -> int | None:
         return None
     for name in names:
         figure = source.get(name)
-        if isinstance(figure, float) and figure.is_integer():
+        if type(figure) is not int:  # a bool is none
+            if not (isinstance(figure, float) and figure.is_integer()):
+                continue
             figure = int(figure)
-        if isinstance(figure, int) and not isinstance(figure, bool) and 0 <= figure <= MOST_TOKENS:
+        if 0 <= figure <= MOST_TOKENS:
             return figure
     return None

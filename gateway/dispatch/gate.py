@@ -6,10 +6,13 @@ while must not use up the tries of every row. An outage longer than ``patience``
 more; then rows go out as usual and each failure counts, unless they have somewhere else to go.
 """
 
+import logging
 import math
 
 from gateway.core.clock import Clock
 from gateway.dispatch.witness import GRACE
+
+log = logging.getLogger(__name__)
 
 _LONGEST_PAUSE = 2.0
 _ROWS_IN_A_ROW = 3
@@ -17,9 +20,15 @@ _TOGETHER = 2 * GRACE
 
 
 class Gate:
-    """One target's gate. ``base`` is the first pause; all times are in seconds."""
+    """One target's gate. ``base`` is the first pause; all times are in seconds.
 
-    def __init__(self, clock: Clock, *, base: float, patience: float) -> None:
+    The operator is told under ``name`` when rows no longer flow, and when they do again.
+    """
+
+    def __init__(
+        self, clock: Clock, *, base: float, patience: float, name: str = "of the batch"
+    ) -> None:
+        self._name = name
         self._clock = clock
         self._base = base
         self.patience = patience
@@ -64,6 +73,8 @@ class Gate:
 
     def answered(self) -> None:
         """The target works: it answered."""
+        if self._since is not None:
+            log.info("target %s takes batch rows again", self._name)
         self._since = None
         self._pause = self._base
         self._held_until = 0.0
@@ -92,6 +103,7 @@ class Gate:
             self._since = now
             self._next = now + self._pause
             self.outages += 1
+            log.warning("target %s fails batch rows: it is asked by one at a time", self._name)
         return now - self._since >= self.patience
 
     def failed(self, row: object) -> bool:

@@ -1,5 +1,6 @@
 """One target as the dispatcher uses it: its places, its limits, its state, and who runs there."""
 
+import logging
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ from gateway.pacing.window import MOST_TAKEN_BACK, Pacer
 if TYPE_CHECKING:
     from gateway.dispatch.purse import Purse
     from gateway.pacing.watch import EngineWatch
+
+log = logging.getLogger(__name__)
 
 _CROWD_SECONDS = 10.0
 _CUT = 0.8
@@ -241,6 +244,9 @@ class TargetLane:
         """The row's credential was not accepted. True: there is another one to try."""
         others = [b for key, b in enumerate(self._budgets) if key != visit.key and not b.rejected]
         budget = self._budgets[visit.key]
+        if not budget.rejected:
+            which = f"{visit.key + 1} of {len(self._budgets)}"
+            log.warning("target %s refuses key %s, or its quota is used up", self.name, which)
         budget.rejected = True
         if others:
             budget.reject(self._clock.monotonic())

@@ -124,7 +124,7 @@ def completed_usage(
     reported: ReportedUsage | None, body: Mapping[str, Any], prompt_bytes: int
 ) -> Usage:
     """Usage of an answer of which this much was reported; the rest is estimated from its text."""
-    if reported is not None and reported.whole:
+    if reported and reported.prompt is not None and reported.completion is not None:
         return reported.completed(0, 0)
     text = 0
     if not _WITH_TEXT.isdisjoint(body):

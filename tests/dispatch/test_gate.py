@@ -2,6 +2,8 @@
 
 import math
 
+import pytest
+
 from gateway.dispatch.gate import Gate
 from tests.support.clock import ManualClock
 
@@ -118,3 +120,17 @@ def test_what_is_lost_in_one_moment_is_lost_together() -> None:
         clock.advance(0.01)
     clock.advance(0.25)
     assert gate.lost_of_late() == 3
+
+
+def test_the_operator_is_told_when_it_changes(caplog: pytest.LogCaptureFixture) -> None:
+    """Once when rows no longer flow, once when they do again."""
+    caplog.set_level("INFO")
+    gate = Gate(ManualClock(), base=0.1, patience=60, name="up")
+    for _ in range(3):
+        gate.refused()
+    for _ in range(3):
+        gate.answered()
+    assert caplog.messages == [
+        "target up fails batch rows: it is asked by one at a time",
+        "target up takes batch rows again",
+    ]

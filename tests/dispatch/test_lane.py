@@ -99,15 +99,17 @@ def test_a_throttle_bounds_what_runs_at_once() -> None:
     assert lane.window() in {8, 9}
 
 
-def test_a_credential_that_is_refused() -> None:
-    """With another one the row goes on; without, the lane is as good as closed."""
+def test_a_credential_that_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    """With another one the row goes on; without, the lane is as good as closed. It is told once."""
     lane = lane_of(ManualClock(), budgets=[RateBudget(60), RateBudget(60)])
     visit = lane.enter(held_row(), suspect=False)
     assert lane.reject(visit)
     other = lane.enter(held_row(1), suspect=False)
     assert other.key == 1
     assert not lane.reject(other)
+    assert not lane.reject(other)
     assert lane.rejected
+    assert [text.count("refuses key") for text in caplog.messages] == [1, 1]
     other.head(None)
     assert not lane.rejected
 
