@@ -9,7 +9,8 @@ from gateway.core.exact_json import is_too_deep
 #: Levels of objects and arrays. Writing ends at 254; the rest is for what we put around a value.
 MOST_LEVELS = 200
 _AROUND = 54
-_SHORT = 1024
+_SHORT = 900
+_LEAST_ARRAYS = (5 * (MOST_LEVELS + 1) - _SHORT) // 3
 
 
 def too_deep(text: bytes, value: Any) -> bool:
@@ -48,7 +49,10 @@ def is_deep(text: bytes) -> bool:
 def _few_brackets(text: bytes) -> bool:
     """Whether there are at most 200. In a long text a byte is found sooner than it is counted."""
     if len(text) <= _SHORT:
-        return text.count(b"{") + text.count(b"[") <= MOST_LEVELS
+        # A level that is an object takes five bytes, so some must be arrays.
+        return (
+            text.count(b"[") < _LEAST_ARRAYS or text.count(b"{") + text.count(b"[") <= MOST_LEVELS
+        )
     left = MOST_LEVELS
     for bracket in (b"{", b"["):
         at = text.find(bracket)

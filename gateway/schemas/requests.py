@@ -46,8 +46,9 @@ def read_object(body: bytes) -> dict[str, Any]:
         if len(body) > LARGE:
             value, deep = read_large(body, _exactly, _MOST_VALUES)
         else:
-            value = _exactly(body)
+            value = orjson.loads(body)
             deep = too_deep(body, value)
+            value = with_long_integers(body, value)
     except TooManyValues:
         raise InvalidRequest(
             f"The body of the request has more than {_MOST_VALUES} values in one array.",

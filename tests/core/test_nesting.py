@@ -39,3 +39,12 @@ def test_what_cannot_even_be_read() -> None:
         with pytest.raises(orjson.JSONDecodeError) as caught:
             orjson.loads(text)
         assert is_depth_fault(caught.value) is deep
+
+
+@pytest.mark.parametrize("arrays", [0, 30, 36, 60, 150, 201])
+def test_the_shortest_deep_texts(arrays: int) -> None:
+    """However few bytes its levels take, a deep text is found."""
+    objects = 201 - arrays
+    text = b'{"":' * objects + b"[" * arrays + b"]" * arrays + b"}" * objects
+    text = text.replace(b":}", b":1}")
+    assert too_deep(text, orjson.loads(text))
