@@ -27,7 +27,9 @@ _WRAPPED = {"extra_body": DENIED, "metadata": DENIED - {"priority"}}
 
 def without_denied(members: Mapping[str, Any]) -> dict[str, Any]:
     """``members`` less the denied ones, at the top and in ``extra_body`` and ``metadata``."""
-    kept = {name: value for name, value in members.items() if name not in DENIED}
+    kept = dict(members)
+    if not DENIED.isdisjoint(kept):
+        kept = {name: value for name, value in members.items() if name not in DENIED}
     for name, denied in _WRAPPED.items():
         inner = kept.get(name)
         if isinstance(inner, dict) and not denied.isdisjoint(inner):
