@@ -54,7 +54,7 @@ def slow(upstream: ScriptedUpstream) -> ScriptedUpstream:
 def test_que_01_one_of_four_dispatchers_is_killed(tmp_path: Path, slow: ScriptedUpstream) -> None:
     """It held rows and is not started again: the others have them within the lease and 10 s."""
     slow.pace = Pace(first=0.3)
-    with headway(tmp_path, one_target(slow.url, window=3)) as running:
+    with headway(tmp_path, one_target(slow.url, window=12)) as running:
         others = [second_dispatcher(running) for _ in range(3)]
         try:
             for other in others:

@@ -194,6 +194,7 @@ async def test_rows_that_crash_with_their_target_do_so_as_one(queue: QueueClient
 async def _crash(queue: QueueClient, lease: Lease, together: int) -> None:
     failures = [RowFailure(row, TryKind.CRASH, "x", 0, together) for _, row in held(lease)]
     await queue.nack(SHARD, lease.id, "a.0", failures, RULE)
+    await asyncio.sleep(0.005)  # until they are due
 
 
 async def test_eight_reapers_return_each_row_once(queue: QueueClient) -> None:

@@ -6,10 +6,11 @@ local max_crashes, max_tries = tonumber(ARGV[2]), tonumber(ARGV[3])
 local leases = call('ZRANGEBYSCORE', P .. 'exp', '-inf', now, 'LIMIT', 0, ARGV[1])
 local returned, dead = 0, {}
 
--- Rows that the worker of each lease holds.
+-- Rows that the worker of each lease holds. A dead worker's leases are among the next to run out, as
+-- the others are renewed: so few are looked at.
 local function in_flight()
   local rows = {}
-  for _, lease in ipairs(call('ZRANGE', P .. 'exp', 0, -1)) do
+  for _, lease in ipairs(call('ZRANGE', P .. 'exp', 0, 255)) do
     local l = call('HMGET', P .. 'l:' .. lease, 'worker', 'left')
     if l[1] then rows[l[1]] = (rows[l[1]] or 0) + num(l[2]) end
   end
