@@ -3,7 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from gateway.core.errors import UpstreamError
 from gateway.core.usage import Usage
+from gateway.core.values import value
 from gateway.metering.record import CallTiming
 from gateway.providers.base import Reply
 from gateway.providers.sse import BOM
@@ -40,6 +42,14 @@ class Relay(Protocol):
         """The rest when the body has ended. Raises StreamInterrupted when it ended too early."""
 
 
+@value
+class Shown:
+    """What a stream begins with; ``failure`` came in one piece with its content, behind it."""
+
+    data: bytes
+    failure: UpstreamError | None = None
+
+
 async def first_shown(
     relay: Relay,
     reply: Reply,
@@ -47,22 +57,27 @@ async def first_shown(
     whole: Callable[[bytes], Awaitable[bytes]],
     *,
     content: bool,
-) -> bytes:
+) -> Shown:
     """Read until there is something to show: content, or with ``content`` false any event.
 
-    ``whole`` makes events of an answer that is no stream, which begins with what it gets.
+    ``whole`` makes events of an answer that is no stream, which begins with what it gets. A failure
+    before any content is raised.
     """
     shown: list[bytes] = []
     blank = True
     async for piece in reply.body:
-        if blank:
-            start = piece.removeprefix(BOM).lstrip()[:1]
-            data = relay.take(await whole(piece) if start in _PLAIN else piece, now())
-            blank = not start
-        else:
-            data = relay.take(piece, now())
+        start = piece.removeprefix(BOM).lstrip()[:1] if blank else b""
+        taken = await whole(piece) if start in _PLAIN else piece
+        blank = blank and not start
+        try:
+            data = relay.take(taken, now())
+        except UpstreamError as error:
+            if not relay.committed:
+                raise
+            data, relay.unshown = relay.unshown, b""
+            return Shown(b"".join([*shown, data]), error)
         if data and data != HEARTBEAT:
             shown.append(data)
         if relay.committed or relay.done or (shown and not content):
-            return b"".join(shown)
-    return b"".join([*shown, relay.end(now())])
+            return Shown(b"".join(shown))
+    return Shown(b"".join([*shown, relay.end(now())]))

@@ -11,7 +11,7 @@ from functools import partial
 from starlette.types import Send
 
 from gateway.api.calls import Call, Held
-from gateway.api.relay import HEARTBEAT, Relay, first_shown
+from gateway.api.relay import HEARTBEAT, Relay, Shown, first_shown
 from gateway.api.unstreamed import events_of_whole
 from gateway.core.errors import (
     Draining,
@@ -107,11 +107,11 @@ class ClientStream:
 
 @value
 class _Begun:
-    """A stream that this call is bound to, and the events read so far."""
+    """A stream that this call is bound to, and what was read so far."""
 
     held: Held
     relay: Relay
-    shown: bytes
+    shown: Shown
 
 
 async def _begin(call: Call, route: Route, last: bool) -> _Begun:
@@ -134,7 +134,7 @@ async def _begin(call: Call, route: Route, last: bool) -> _Begun:
 async def _relay(call: Call, client: ClientStream, begun: _Begun) -> None:
     relay, held, now = begun.relay, begun.held, call.parts.clock.monotonic
     try:
-        last = begun.shown if relay.done else await _follow(client, begun, now)
+        last = begun.shown.data if relay.done else await _follow(client, begun, now)
         _note(call, relay)
         call.settle(CallStatus.OK, 200)
         call.answered()
@@ -154,8 +154,10 @@ async def _relay(call: Call, client: ClientStream, begun: _Begun) -> None:
 
 async def _follow(client: ClientStream, begun: _Begun, now: Callable[[], float]) -> bytes:
     """Pass the stream on as it comes; returns its last bytes, unsent."""
-    if begun.shown:
-        await client.write(begun.shown)
+    if begun.shown.data:
+        await client.write(begun.shown.data)
+    if begun.shown.failure is not None:
+        raise begun.shown.failure
     async for piece in begun.held.reply.body:
         data = begun.relay.take(piece, now())
         if begun.relay.done:

@@ -12,7 +12,7 @@ import pytest
 from gateway.api.calls import StreamTimes
 from gateway.metering.record import CallStatus
 from tests.support.gateway import KEY, MODEL, RunningGateway, chat_body, running_gateway
-from tests.support.scripts import Sse, after, chat_chunk, never, usage_chunk
+from tests.support.scripts import Sse, after, chat_chunk, never, raw, usage_chunk
 from tests.support.upstream import ScriptedUpstream
 
 TEXTS = ["é", "日本", "🙂", "a", "b"]
@@ -130,6 +130,20 @@ def test_str_09_error_as_first_event(upstream: ScriptedUpstream, code: str, stat
         assert answer.status_code == status
         assert answer.json()["error"]["code"] == code
         assert len(upstream.calls()) == 1
+
+
+def test_content_and_an_error_in_one_piece_are_both_shown(upstream: ScriptedUpstream) -> None:
+    """As if they had come one after the other: how bytes are cut decides nothing."""
+    failure = {"error": {"message": "the engine died", "type": "server_error", "code": 500}}
+    body = b"".join(b"data: %b\n\n" % orjson.dumps(one) for one in [*CHUNKS[:3], failure])
+    upstream.enqueue(raw(body, headers={"content-type": "text/event-stream"}))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        *content, last = lines(gateway)
+        assert text_of(content) == "".join(TEXTS[:2])
+        assert "error" in orjson.loads(last)
+        [record] = gateway.settled(1)
+        assert (record.outcome.status, record.outcome.usage.estimated) == (CallStatus.FAILED, True)
+    assert len(upstream.requests) == 1
 
 
 def test_str_11_client_leaves_mid_stream(upstream: ScriptedUpstream) -> None:
