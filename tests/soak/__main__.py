@@ -40,6 +40,7 @@ def _told(outcome: Outcome) -> str:
             f"{first.files} -> {last.files}, kept connections {first.kept} -> {last.kept}, "
             f"tasks {first.tasks:g} -> {last.tasks:g}, places {last.places:g}"
         ),
+        f"MiB each minute: {' '.join(str(size >> 20) for size in outcome.memory)}",
         *outcome.faults[:50],
         "SOUND" if not outcome.faults else f"NOT SOUND: {len(outcome.faults)} findings",
     ]

@@ -52,12 +52,16 @@ class Gauge:
         page = await asyncio.to_thread(self._page)
         kept = sum(upstream.open_connections for upstream in self._upstreams)
         return Reading(
-            self._process.memory_info().rss,
+            self.memory(),
             self._process.num_fds() - kept,
             kept,
             _sum(page, "headway_tasks"),
             _sum(page, "headway_calls_running") + _sum(page, "headway_calls_waiting"),
         )
+
+    def memory(self) -> int:
+        """Bytes that the process has now."""
+        return int(self._process.memory_info().rss)
 
     def _page(self) -> str:
         headers = {"authorization": f"Bearer {KEY}"}

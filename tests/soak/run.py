@@ -47,12 +47,17 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """What was seen; ``faults`` are what must not be, each in a sentence."""
+    """What was seen; ``faults`` are what must not be, each in a sentence.
+
+    ``memory`` is that of the gateway's process each minute, in bytes: it tells a leak from a rise
+    that ends.
+    """
 
     calls: Counter[str] = field(default_factory=Counter)
     struck: Counter[str] = field(default_factory=Counter)
     rate: float = 0.0
     readings: list[Reading] = field(default_factory=list)
+    memory: list[int] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
 
@@ -95,15 +100,15 @@ class _Load:
         """Both halves of the load, with a rest and a reading after each."""
         rate = self._plan.rate or self._plan.load * await self._most()
         outcome = Outcome(rate=rate)
-        flapping = asyncio.create_task(flapper.run())
-        forgetting = asyncio.create_task(self._forget())
+        works = (flapper.run(), self._forget(), self._watch_memory(outcome.memory))
+        beside = [asyncio.create_task(work) for work in works]
         for seconds in (self._plan.warm_up, self._plan.seconds):
             await self._calls_at(rate, seconds)
             await asyncio.sleep(_REST)
             outcome.readings.append(await self._gauge.read())
-        for task in (flapping, forgetting):
+        for task in beside:
             task.cancel()
-        await asyncio.gather(flapping, forgetting, return_exceptions=True)
+        await asyncio.gather(*beside, return_exceptions=True)
         outcome.struck.update(script.struck.values())
         outcome.calls.update(fate.end for fate in self.fates)
         outcome.faults += [
@@ -139,6 +144,11 @@ class _Load:
 
     async def _one(self) -> None:
         self.fates.append(await call(self._port, self._chance, self._plan.leaving))
+
+    async def _watch_memory(self, seen: list[int]) -> None:
+        while True:
+            seen.append(self._gauge.memory())
+            await asyncio.sleep(60)
 
     async def _forget(self) -> None:
         """The upstreams' logs are not needed and would grow."""
