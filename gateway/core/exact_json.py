@@ -68,14 +68,14 @@ def readable(value: Any) -> Any:
 
 
 def _holds_large_float(value: Any) -> bool:
-    todo = [value]
-    for item in todo:
+    found = [value]
+    for item in found:
         kind = type(item)
         if kind is dict:
-            todo += item.values()
+            found += item.values()
         elif kind is list:
             if len(item) < _FEW or not _EXACT.issuperset(map(type, item)):
-                todo += item
+                found += item
         elif kind is float and not -_FIRST_LONG < item < _FIRST_LONG:
             return True
     return False

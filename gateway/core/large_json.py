@@ -9,6 +9,7 @@ right, so that comma is then one between items of the array, whatever stands bef
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any
 
 from gateway.core.exact_json import dumps
@@ -21,6 +22,7 @@ _PIECE = 64 * 1024
 _LONGER_PIECES = (_PIECE, 4 * _PIECE, 16 * _PIECE)
 _TRIES = 8
 _FEW = 100
+_MOST_TEXTS = 100_000
 _ARRAY = re.compile(rb'"(messages|input|prompt|data|choices|output)"[ \t\r\n]*:[ \t\r\n]*\[')
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _ENDS = {b"{": re.compile(rb"\}[ \t\r\n]*,"), b"[": re.compile(rb"\][ \t\r\n]*,")}
@@ -61,20 +63,26 @@ def read_large(text: bytes, read: Read, most: int | None = None) -> tuple[Any, b
 
 
 def has_more(text: bytes, signs: bytes, most: int) -> bool:
-    """Whether more than ``most`` of these bytes stand outside of the texts in ``text``."""
+    """Whether more than ``most`` of these bytes stand outside of the texts in ``text``.
+
+    Of more than 100,000 texts with so many signs in and around them it is assumed.
+    """
     found = at = 0
     while at < len(text) and found <= most:  # at first of all of them, which is quick
         found += _count(text, signs, at, at + LARGE)
         at += LARGE
     if found <= most:
         return False
-    found = at = 0
+    found = at = texts = 0
     while at < len(text) and found <= most:
         quote = text.find(b'"', at, at + LARGE)
         end = at + LARGE if quote < 0 else quote
         found += _count(text, signs, at, end)
         at = end
         if quote >= 0:
+            texts += 1
+            if texts > _MOST_TEXTS:
+                return True
             string = _STRING.match(text, quote)
             at = len(text) if string is None else string.end()
     return found > most
@@ -109,7 +117,7 @@ def _written(value: Any, pieces: int) -> bytes:
 
 def _long_array(text: bytes, read: Read) -> tuple[str, int]:
     """Name and start of the array that is a member of the object and begins early."""
-    for found in _ARRAY.finditer(text, 0, LARGE):
+    for found in islice(_ARRAY.finditer(text, 0, LARGE), _TRIES):
         try:
             read(text[: found.end()] + b"]}")
         except ValueError:

@@ -31,9 +31,9 @@ _ADDRESS = re.compile(
     rf"|(?<![\w.@/-])localhost(?![\w-]|\.\w)",
     re.IGNORECASE,
 )
-_IPV6 = re.compile(
-    r"\[?(?<![\w:.])[0-9a-f:.]*:[0-9a-f:.]*:[0-9a-f:.]+(?![\w:])(?:\]:\d+|\])?", re.IGNORECASE
-)
+# A run is taken whole or not at all: texts of errors may be a caller's own.
+_IPV6 = re.compile(r"\[?(?<![\w:.])[0-9a-f:.]++(?!\w)(?:\]:\d+|\])?", re.IGNORECASE)
+_LEAST_COLONS = 2
 _LOCAL_NAME = re.compile(rf"(?:.*\.)?(?:{_INSIDE})", re.IGNORECASE)
 
 
@@ -55,6 +55,8 @@ def _bare(text: str) -> str:
 
 def _ipv6(match: re.Match[str]) -> str:
     found = match[0].lstrip("[").partition("]")[0].rstrip(".:")
+    if found.count(":") < _LEAST_COLONS:
+        return match[0]
     try:
         ipaddress.IPv6Address(found)
     except ValueError:

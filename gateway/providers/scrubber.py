@@ -7,6 +7,7 @@ from urllib.parse import SplitResult, urlsplit
 from gateway.providers.addresses import HIDDEN, hide_addresses
 
 _LONGEST_MESSAGE = 2000
+_MOST_READ = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Scrubber:
 
     def clean(self, text: str) -> str:
         """``text`` without them, at most 2000 characters."""
+        text = text[:_MOST_READ]
         for secret in self.secrets:
             text = text.replace(secret, HIDDEN)
         if self.place is not None:

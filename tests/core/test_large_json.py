@@ -1,5 +1,6 @@
 """Large JSON in pieces."""
 
+import time
 from typing import Any
 
 import orjson
@@ -111,6 +112,17 @@ def test_what_counts() -> None:
     for signs, count in ((b"{", 2), (b",", 3), (b"{[", 3)):
         assert has_more(text, signs, count - 1)
         assert not has_more(text, signs, count)
+
+
+def test_a_body_made_to_be_slow_takes_no_time() -> None:
+    """Arrays that only seem to be the long one; texts without end between signs."""
+    opened = b'{"x":[' + b'{"data":[' * 14_000 + b"1" + b"]}" * 14_000 + b"]}"
+    texts = b'{"x":"' + b"{" * 60_000 + b'","y":[' + b'"a",' * 2_000_000 + b'"a"]}'
+    began = time.thread_time()
+    with pytest.raises(ValueError, match="depth"):
+        read_large(opened, orjson.loads)
+    assert has_more(texts, b"{[", 50_000)
+    assert time.thread_time() - began < 2
 
 
 def test_a_value_is_let_go() -> None:
