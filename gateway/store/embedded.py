@@ -82,20 +82,26 @@ class EmbeddedServer:
     async def watch(self) -> None:
         """Start the server again whenever it ends, until cancelled.
 
-        From the main thread. Pauses 0.1 s, doubling to 5 s while it keeps ending.
+        From the main thread. Pauses 0.1 s, doubling to 5 s while it keeps ending or cannot be
+        started, as on a full disk: calls go on meanwhile.
         """
-        pause, started = _FIRST_PAUSE, time.monotonic()
+        pause, started, announced = _FIRST_PAUSE, time.monotonic(), True
         while True:
             await asyncio.sleep(0.05)
-            if self._process is None or self._process.poll() is None:
+            if self._process is None:
+                continue
+            if self._process.poll() is None:
+                announced = announced or self._announced()
                 continue
             if time.monotonic() - started >= _SETTLED_AFTER:
                 pause = _FIRST_PAUSE
             log.warning("the queue server ended with %s; starting again", self._process.returncode)
             await asyncio.sleep(pause)
-            pause, started = min(2 * pause, _LONGEST_PAUSE), time.monotonic()
-            self._spawn()
-            self._write_endpoint()
+            pause, started, announced = min(2 * pause, _LONGEST_PAUSE), time.monotonic(), False
+            try:
+                self._spawn()
+            except OSError as error:
+                log.warning("the queue server cannot be started now: %s", error.strerror)
 
     def stop(self) -> None:
         """SIGTERM, SIGKILL after 10 s; gives up the directory."""
@@ -185,6 +191,14 @@ class EmbeddedServer:
         raise StartError(
             f"the queue server did not start; its last words are in {self._dir / 'server.log'}"
         )
+
+    def _announced(self) -> bool:
+        """Whether the endpoint could be written; on a full disk it waits for room."""
+        try:
+            self._write_endpoint()
+        except OSError:
+            return False
+        return True
 
     def _write_endpoint(self) -> None:
         endpoint = {"socket": str(self._socket), "pid": self.pid, "owner": os.getpid()}

@@ -14,7 +14,7 @@ import pytest
 
 from gateway.core.errors import DataDirLocked, StartError, StoreUnavailable
 from gateway.core.settings import Settings
-from gateway.store.client import connect
+from gateway.store.client import StoreClient, connect
 from gateway.store.embedded import EmbeddedServer
 from gateway.store.queue import QueueClient, RetryRule
 from tests.support.segments import HOUR, SHARD, held, outcome, segment
@@ -193,6 +193,42 @@ async def test_a_killed_server_comes_back_with_its_leases(tmp_path: Path) -> Non
     assert (view.ok, view.status) == (400, "finalizing")
     assert meter["m"]["requests"] == 400
     assert meter["m"]["prompt"] == sum(row + 1 for row in range(400))
+
+
+async def test_a_killed_server_comes_back_where_nothing_can_be_written(tmp_path: Path) -> None:
+    """As on a full disk: the watch goes on, and the endpoint is told when there is room again."""
+    server = server_in(tmp_path)
+    client = connect(server.start())
+    told = tmp_path / "queue" / "endpoint.json"
+    before = json.loads(told.read_text())
+    told.with_name("endpoint.json.new").mkdir()
+    watching = asyncio.create_task(server.watch())
+    try:
+        os.kill(before["pid"], signal.SIGKILL)
+        async with asyncio.timeout(10):
+            while server.pid in {None, before["pid"]}:
+                await asyncio.sleep(0.02)
+            await _answers(client)
+        assert json.loads(told.read_text()) == before
+        told.with_name("endpoint.json.new").rmdir()
+        async with asyncio.timeout(5):
+            while json.loads(told.read_text())["pid"] != server.pid:
+                await asyncio.sleep(0.02)
+        assert not watching.done()
+    finally:
+        watching.cancel()
+        await client.aclose()
+        server.stop()
+
+
+async def _answers(client: StoreClient) -> None:
+    while True:
+        try:
+            await client.execute_command("PING")
+        except StoreUnavailable:
+            await asyncio.sleep(0.05)
+        else:
+            return
 
 
 async def _work(
