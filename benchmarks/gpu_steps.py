@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
+from worker_steps import timed_step
 
 from gateway.worker.device.runner import PagedRunner
 from gateway.worker.options import Faults, WorkerOptions
@@ -43,22 +44,11 @@ def sequence(slot: int, prompt: int) -> Sequence:
     return made
 
 
-def timed(runner: PagedRunner, plan: StepPlan) -> float:
-    """Milliseconds of a plan, which is settled as the engine does."""
-    started = time.perf_counter()
-    results = runner.run(plan)
-    seconds = time.perf_counter() - started
-    for row, sampled in results:
-        row.computed = row.length
-        row.output.append(sampled.token or 0)
-    return 1000 * seconds
-
-
 def prompts(runner: PagedRunner) -> Iterator[Point]:
     """Prompts of several lengths, each alone."""
     for length in PROMPTS:
         plans = [StepPlan((), ((sequence(0, length), length),)) for _ in range(REPEATS)]
-        least = min(timed(runner, plan) for plan in plans)
+        least = min(1000 * timed_step(runner, plan) for plan in plans)
         say(f"  read {length:>5} tokens: {least:7.2f} ms, {1000 * length / least:8,.0f} tok/s")
         yield 0, 0, length, least
 
@@ -68,10 +58,12 @@ def decodes(runner: PagedRunner) -> Iterator[Point]:
     for length in LENGTHS:
         rows = [sequence(slot, length) for slot in range(ROWS[-1])]
         for row in rows:
-            timed(runner, StepPlan((), ((row, length),)))
+            timed_step(runner, StepPlan((), ((row, length),)))
         for count in ROWS:
             some = tuple(rows[:count])
-            middle = statistics.median(timed(runner, StepPlan(some, ())) for _ in range(STEPS))
+            middle = statistics.median(
+                1000 * timed_step(runner, StepPlan(some, ())) for _ in range(STEPS)
+            )
             rate = 1000 * count / middle
             say(f"  decode {count:>3} rows of {length}: {middle:7.2f} ms, {rate:8,.0f} tok/s")
             yield count, sum(row.length for row in some), 0, middle

@@ -11,6 +11,7 @@ import time
 
 import torch
 
+from gateway.worker.engine import Runner
 from gateway.worker.model_runner import ModelRunner
 from gateway.worker.options import Faults, WorkerOptions
 from gateway.worker.run import load_model
@@ -32,7 +33,7 @@ def sequence(slot: int, sampling: SamplingParams) -> Sequence:
     return made
 
 
-def timed_step(runner: ModelRunner, plan: StepPlan) -> float:
+def timed_step(runner: Runner, plan: StepPlan) -> float:
     """Run a plan, settle it as the engine does, and give its seconds."""
     started = time.perf_counter()
     results = runner.run(plan)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.types import Send
 
@@ -19,6 +19,7 @@ from gateway.routing.route import Route
 
 #: Takes the call, who answered it, and the answer; None when that is as it should be.
 Mend = Callable[[Call, Route, dict[str, Any]], dict[str, Any] | None]
+Found = TypeVar("Found")
 
 
 async def answer_plain(call: Call, send: Send, mend: Mend | None = None) -> None:
@@ -26,8 +27,8 @@ async def answer_plain(call: Call, send: Send, mend: Mend | None = None) -> None
 
     ``mend`` gives an answer the form that the client asked for.
     """
-    data, usage = await attempt_all(call.plan, partial(_attempt, call, mend), call.parts.clock)
-    call.usage = usage
+    attempt = partial(attempt_whole, call, partial(_read, call, mend))
+    data, call.usage = await attempt_all(call.plan, attempt, call.parts.clock)
     call.settle(CallStatus.OK, 200)
     await send_whole(call, data, send)
 
@@ -48,16 +49,18 @@ async def send_whole(call: Call, data: bytes, send: Send) -> None:
     await send({"type": "http.response.body", "body": last})
 
 
-async def _attempt(call: Call, mend: Mend | None, route: Route, last: bool) -> tuple[bytes, Usage]:
-    """One attempt, read to its end: the bytes for the client, and what the answer used."""
+async def attempt_whole(
+    call: Call, read: Callable[[Route, bytes], Found], route: Route, last: bool
+) -> Found:
+    """One attempt, read to its end: what ``read`` makes of it, of a large answer in a thread."""
     del last
     held = await call.send(route)
     try:
         data = await held.reply.read()
         if len(data) <= LARGE:
-            found = _read(call, mend, route, data)
+            found = read(route, data)
         else:
-            found = await asyncio.to_thread(_read, call, mend, route, data)
+            found = await asyncio.to_thread(read, route, data)
     except BaseException as error:
         call.failed(route, error)
         raise
@@ -68,6 +71,7 @@ async def _attempt(call: Call, mend: Mend | None, route: Route, last: bool) -> t
 
 
 def _read(call: Call, mend: Mend | None, route: Route, data: bytes) -> tuple[bytes, Usage]:
+    """The bytes for the client, and what the answer used."""
     scrub = call.parts.registry.scrubber(route.target)
     answer = shown = plain_answer(data, call.endpoint, route.target, scrub)
     if mend is not None:

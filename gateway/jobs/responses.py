@@ -10,6 +10,7 @@ import orjson
 from gateway.core.errors import Conflict, ContextLengthExceeded, InvalidRequest, NotFound
 from gateway.core.exact_json import dumps
 from gateway.core.ids import new_id
+from gateway.core.large_json import LARGE
 from gateway.jobs.service import JobService
 from gateway.responses.events import ENDED
 from gateway.responses.shape import as_failed, new_response, owned
@@ -77,7 +78,10 @@ class ResponseService:
 
     async def keep(self, caller: Caller, request: ResponseRequest, response: Json) -> None:
         """Store a response that was made. Raises StoreFull."""
-        items = await asyncio.to_thread(_with_ids, request.input)
+        if request.call.prompt_bytes <= LARGE:
+            items = _with_ids(request.input)
+        else:
+            items = await asyncio.to_thread(_with_ids, request.input)
         await self._store.put(StoredResponse(caller.tenant, response, items, request.previous))
 
     async def start(

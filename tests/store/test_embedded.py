@@ -1,12 +1,14 @@
 """The queue server that ``headway serve`` runs: one owner, nothing left behind, always back."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import stat
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -17,6 +19,7 @@ from gateway.core.settings import Settings
 from gateway.store.client import StoreClient, connect
 from gateway.store.embedded import EmbeddedServer
 from gateway.store.queue import QueueClient, RetryRule
+from tests.support.batch_plane import eventually
 from tests.support.segments import HOUR, SHARD, held, outcome, segment
 from tests.support.valkey import server_in
 
@@ -205,15 +208,11 @@ async def test_a_killed_server_comes_back_where_nothing_can_be_written(tmp_path:
     watching = asyncio.create_task(server.watch())
     try:
         os.kill(before["pid"], signal.SIGKILL)
-        async with asyncio.timeout(10):
-            while server.pid in {None, before["pid"]}:
-                await asyncio.sleep(0.02)
-            await _answers(client)
+        await eventually(partial(_is_new, server, before["pid"]))
+        await eventually(partial(_answers, client))
         assert json.loads(told.read_text()) == before
         told.with_name("endpoint.json.new").rmdir()
-        async with asyncio.timeout(5):
-            while json.loads(told.read_text())["pid"] != server.pid:
-                await asyncio.sleep(0.02)
+        await eventually(partial(_is_told, server, told))
         assert not watching.done()
     finally:
         watching.cancel()
@@ -221,14 +220,19 @@ async def test_a_killed_server_comes_back_where_nothing_can_be_written(tmp_path:
         server.stop()
 
 
-async def _answers(client: StoreClient) -> None:
-    while True:
-        try:
-            await client.execute_command("PING")
-        except StoreUnavailable:
-            await asyncio.sleep(0.05)
-        else:
-            return
+async def _is_new(server: EmbeddedServer, killed: int) -> bool:
+    return server.pid not in {None, killed}
+
+
+async def _is_told(server: EmbeddedServer, endpoint: Path) -> bool:
+    return json.loads(endpoint.read_text())["pid"] == server.pid
+
+
+async def _answers(client: StoreClient) -> bool:
+    with contextlib.suppress(StoreUnavailable):
+        await client.execute_command("PING")
+        return True
+    return False
 
 
 async def _work(
