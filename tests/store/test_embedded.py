@@ -10,6 +10,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -203,14 +204,14 @@ async def test_a_killed_server_comes_back_where_nothing_can_be_written(tmp_path:
     server = server_in(tmp_path)
     client = connect(server.start())
     told = tmp_path / "queue" / "endpoint.json"
-    before = json.loads(told.read_text())
+    before = _endpoint(told)
     told.with_name("endpoint.json.new").mkdir()
     watching = asyncio.create_task(server.watch())
     try:
         os.kill(before["pid"], signal.SIGKILL)
         await eventually(partial(_is_new, server, before["pid"]))
         await eventually(partial(_answers, client))
-        assert json.loads(told.read_text()) == before
+        assert _endpoint(told) == before
         told.with_name("endpoint.json.new").rmdir()
         await eventually(partial(_is_told, server, told))
         assert not watching.done()
@@ -225,7 +226,12 @@ async def _is_new(server: EmbeddedServer, killed: int) -> bool:
 
 
 async def _is_told(server: EmbeddedServer, endpoint: Path) -> bool:
-    return json.loads(endpoint.read_text())["pid"] == server.pid
+    return _endpoint(endpoint)["pid"] == server.pid
+
+
+def _endpoint(path: Path) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(path.read_text())
+    return told
 
 
 async def _answers(client: StoreClient) -> bool:
