@@ -226,7 +226,7 @@ async def _is_new(server: EmbeddedServer, killed: int) -> bool:
 
 
 async def _is_told(server: EmbeddedServer, endpoint: Path) -> bool:
-    return _endpoint(endpoint)["pid"] == server.pid
+    return bool(_endpoint(endpoint)["pid"] == server.pid)
 
 
 def _endpoint(path: Path) -> dict[str, Any]:
