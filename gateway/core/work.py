@@ -88,12 +88,16 @@ class LeasedRun:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Rows held by one dispatcher until ``ttl_ms`` pass without an extend."""
+    """Rows held by one dispatcher until ``ttl_ms`` pass without an extend.
+
+    ``now_ms`` is what the server's clock said when it gave them.
+    """
 
     id: str
     shard: str
     ttl_ms: int
     runs: tuple[LeasedRun, ...]
+    now_ms: int = 0
 
     @property
     def rows(self) -> int:

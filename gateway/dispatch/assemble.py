@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gateway.batches.rows import RowSource
 from gateway.core.work import Lease
-from gateway.dispatch.held import HeldLease, HeldRow, Holdings
+from gateway.dispatch.held import HeldLease, HeldRow, Holdings, ends_at
 
 log = logging.getLogger(__name__)
 
@@ -18,17 +18,18 @@ class Assembled:
     unread: dict[str, list[int]]
 
 
-async def assemble(lease: Lease, source: RowSource, holdings: Holdings) -> Assembled:
-    """The rows of ``lease``, held from now on, in the order of the segment.
+async def assemble(lease: Lease, source: RowSource, holdings: Holdings, asked: float) -> Assembled:
+    """The rows of ``lease``, asked for then, held from now on, in the order of the segment.
 
     That order was made at intake, by shared prefix and length, so neighbours go well together.
     A segment that cannot be read is no fault of the others.
     """
-    held = holdings.take(lease)
+    held = holdings.take(lease, asked)
     rows: list[HeldRow] = []
     unread: dict[str, list[int]] = {}
     for run in lease.runs:
         places = {row.index: row for row in run.rows}
+        ends = ends_at(run, lease.now_ms, asked)
         try:
             lines = await source.read(run)
         except Exception:
@@ -36,7 +37,7 @@ async def assemble(lease: Lease, source: RowSource, holdings: Holdings) -> Assem
             unread[run.segment] = list(places)
             continue
         for line in lines:
-            row = HeldRow(held, run, places[line.index], line)
+            row = HeldRow(held, run, places[line.index], line, ends)
             held.rows[run.segment, line.index] = row
             rows.append(row)
     if not rows:

@@ -125,7 +125,7 @@ class Carrier:
             if self._holdings.may_start(row):
                 rows.append(row)
             else:
-                self._holdings.settled(row)
+                self._holdings.not_started(row)
         if rows:
             keys = tuple(map(_key, rows))
             carry = Carry(new_id("carry"), self._api.name, self._clock.now(), keys)

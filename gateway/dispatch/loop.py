@@ -148,6 +148,7 @@ class Dispatcher:
         found = False
         for shard in shards:
             rows = min(wanted, self._limits.rows)
+            asked = self._holdings.now()
             lease = await self._queue.lease(
                 shard,
                 self._limits.worker,
@@ -158,14 +159,14 @@ class Dispatcher:
             )
             if lease is not None:
                 found = True
-                await self._take(pool, lease)
+                await self._take(pool, lease, asked)
                 wanted = pool.wants()
                 if not wanted:
                     break
         return found
 
-    async def _take(self, pool: RowPool, lease: Lease) -> None:
-        found = await assemble(lease, self._source, self._holdings)
+    async def _take(self, pool: RowPool, lease: Lease, asked: float) -> None:
+        found = await assemble(lease, self._source, self._holdings, asked)
         if not self._stopping.is_set():
             await pool.take(await self._usable(found.rows))
         if found.unread:

@@ -118,7 +118,7 @@ class Pool:
         for _ in range(len(self._moved)):
             row = self._moved.popleft()
             if not self._holdings.may_start(row):
-                self._holdings.settled(row)
+                self._holdings.not_started(row)
                 continue
             lane, wait = self._place(row)
             if lane is None:
@@ -153,7 +153,7 @@ class Pool:
 
     def _pruned(self, queue: deque[HeldRow]) -> deque[HeldRow]:
         while queue and not self._holdings.may_start(queue[0]):
-            self._holdings.settled(queue.popleft())
+            self._holdings.not_started(queue.popleft())
         return queue
 
     def _come_back(self, seconds: float) -> None:

@@ -50,6 +50,7 @@ class Renewer:
         """Extend all leases once."""
         for shard, leases in self._holdings.by_shard().items():
             ids = [lease.id for lease in leases]
+            asked = self._holdings.now()
             answer = await self._queue.extend(shard, self._worker, self._ttl_ms, ids)
-            if rows := self._holdings.extended(answer):
+            if rows := self._holdings.extended(answer, asked):
                 await self._abort(rows)

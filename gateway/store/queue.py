@@ -19,6 +19,8 @@ __all__ = ["MOST_ENQUEUED", "QueueClient", "RetryRule"]
 MOST_ENQUEUED = 64
 
 _RUN_VALUES = 11
+_LATE = b"late"
+_MOST_EXPIRED = 64
 _NEW_SHARD = -1
 _OVER_ROWS = -2
 _BROKEN = -4
@@ -100,14 +102,20 @@ class QueueClient(QueueSettlement, QueueRebuild, QueueControl, QueueOutlook, Que
         """Take at most ``max_rows`` rows of at most ``max_tokens``; None when nothing is ready.
 
         1,024 rows are the most that one lease holds.
-        At least one row is given even when it is over the token budget.
+        At least one row is given even when it is over the token budget. What is past its deadline
+        expires here, as in ``tick``: none of it is given.
         """
         limits = (max_rows, max_tokens, ttl_ms, turns.quantum, f"{turns.rate:.3f}", turns.slack_ms)
-        values = await self._run("lease", shard, worker, *limits, secrets.token_hex(8))
+        while True:
+            values = await self._run("lease", shard, worker, *limits, secrets.token_hex(8))
+            if values != [_LATE]:
+                break
+            await self.tick(shard, _MOST_EXPIRED)
         if not values:
             return None
-        runs = [_run_of(values[at : at + _RUN_VALUES]) for at in range(1, len(values), _RUN_VALUES)]
-        return Lease(values[0].decode(), shard, ttl_ms, tuple(runs))
+        lease_id, now_ms, *runs = values
+        parts = (runs[at : at + _RUN_VALUES] for at in range(0, len(runs), _RUN_VALUES))
+        return Lease(lease_id.decode(), shard, ttl_ms, tuple(map(_run_of, parts)), now_ms)
 
     async def extend(
         self, shard: str, worker: str, ttl_ms: int, lease_ids: Sequence[str]

@@ -20,7 +20,7 @@ async def test_lines_are_read_in_the_order_of_the_segment(
     await rig.add(5)
     lease = await rig.queue.lease(SHARD, "w", 3, 10**6, 1000)
     assert lease is not None
-    rows = (await assemble(lease, rig.source, rig.holdings)).rows
+    rows = (await assemble(lease, rig.source, rig.holdings, rig.holdings.now())).rows
     assert [row.source.custom_id for row in rows] == ["c0", "c1", "c2"]
     rows[0].ended = True
     assert release_map(rows[0].lease) == {SEGMENT: [1, 2]}

@@ -1,7 +1,9 @@
 """Places, failures and crashes at one target."""
 
 import asyncio
+import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from gateway.core.errors import (
@@ -12,8 +14,9 @@ from gateway.core.errors import (
     UpstreamThrottled,
 )
 from gateway.core.usage import Usage
+from gateway.core.work import SegmentStatus
 from gateway.store.client import StoreClient
-from tests.support.rig import Rig
+from tests.support.rig import SHARD, Rig
 
 _ONE = Usage(1, 1)
 
@@ -32,6 +35,28 @@ async def test_places_refill_one_by_one(tmp_path: Path, store: StoreClient) -> N
         await rig.until_done(39, 5)
         slow.set()
         await rig.until_done(40)
+
+
+async def test_no_row_starts_past_its_deadline(tmp_path: Path, store: StoreClient) -> None:
+    """Of a process that stood still meanwhile, with a row that waited for its place."""
+
+    async def play(number: int) -> Usage:
+        if number < 3:
+            await asyncio.Event().wait()
+        time.sleep(2.2)  # noqa: ASYNC251 - as a suspended process
+        return _ONE
+
+    rig = Rig(tmp_path, store, play)
+    rig.dispatcher._limits = replace(rig.limits, ttl_ms=60_000)
+    await rig.add(5, window_ms=2000)
+    async with rig.running():
+        async with asyncio.timeout(5):
+            while (await rig.view()).leased or not rig.target.calls:  # noqa: ASYNC110 - a state elsewhere
+                await asyncio.sleep(0.01)
+        view = await rig.view()
+    assert rig.target.calls == [0, 1, 2, 3]
+    assert (view.ok, view.closing) == (1, SegmentStatus.EXPIRED)
+    assert await rig.queue.audit(SHARD) == []
 
 
 async def test_a_rejection_is_a_result(tmp_path: Path, store: StoreClient) -> None:

@@ -51,16 +51,25 @@ async def test_connections_are_kept_last_used_first(
 
 
 async def test_no_hidden_cap(target: OpenAITarget, upstream: ScriptedUpstream) -> None:
-    """200 calls at once are 200 connections."""
-    upstream.pace.first = 0.5
+    """200 calls at once are 200 connections: the first is answered when the last one is there."""
+    everyone = asyncio.Event()
+
+    async def together(exchange: Exchange) -> None:
+        if upstream.running == 200:
+            everyone.set()
+        await everyone.wait()
+        exchange.full(200, b"{}")
+
+    upstream.enqueue(*[together] * 200)
 
     async def one() -> None:
         reply = await target.send(call())
         await reply.read()
         await reply.aclose()
 
-    await asyncio.gather(*(one() for _ in range(200)))
-    assert upstream.peak == 200
+    async with asyncio.timeout(60):
+        await asyncio.gather(*(one() for _ in range(200)))
+    assert upstream.peak == upstream.connections == 200
 
 
 async def test_connection_close_and_interim_answers(

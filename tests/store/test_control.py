@@ -205,6 +205,9 @@ async def test_a_clock_that_leaps_expires_nothing(store: StoreClient) -> None:
     other = await QueueClient(store).tick(SHARD, 10)
     assert (other.expired, other.jump_ms) == (0, ticked.jump_ms)
     assert (await queue.stats(SHARD))["clock_jump_ms"] == ticked.jump_ms
+    lease = await queue.lease(SHARD, "w", 9, 10**9, 5000)
+    assert lease is not None
+    assert lease.now_ms > lease.runs[0].deadline_ms
     assert await queue.confirm_clock(SHARD) == ticked.jump_ms
     assert (await queue.tick(SHARD, 10)).expired == 1
     assert await queue.confirm_clock(SHARD) == 0

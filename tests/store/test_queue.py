@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from gateway.core.work import RowFailure, TryKind, Turns
+from gateway.core.work import RowFailure, SegmentStatus, TryKind, Turns
 from gateway.store.client import StoreClient
 from gateway.store.keys import shard_key
 from gateway.store.queue import QueueClient, RetryRule
@@ -57,6 +57,23 @@ async def test_the_earliest_deadline_of_a_tenant_goes_first(queue: QueueClient) 
     lease = await queue.lease(SHARD, "w", 2, 10**9, 5000)
     assert lease is not None
     assert {name for name, _ in held(lease)} == {"soon.0"}
+
+
+async def test_nothing_is_handed_out_past_its_deadline(queue: QueueClient) -> None:
+    """It expires, though nobody looked at the time; other segments are leased beside it."""
+    for number in range(70):
+        await queue.enqueue(SHARD, segment(f"late{number}.0", 2, window_ms=1))
+    await queue.enqueue(SHARD, segment("soon.0", 2))
+    await asyncio.sleep(0.01)
+    lease = await queue.lease(SHARD, "w", 64, 10**9, 5000)
+    assert lease is not None
+    assert held(lease) == [("soon.0", 0), ("soon.0", 1)]
+    assert 0 < lease.runs[0].deadline_ms - lease.now_ms <= 3_600_000
+    for number in (0, 69):
+        view = await queue.segment(SHARD, f"late{number}.0")
+        assert view is not None
+        assert (view.status, view.closing) == (SegmentStatus.FINALIZING, SegmentStatus.EXPIRED)
+    assert await queue.audit(SHARD) == []
 
 
 async def test_tenants_share_by_weight(queue: QueueClient) -> None:

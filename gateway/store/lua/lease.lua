@@ -1,10 +1,11 @@
 -- Hand out rows: what would miss its deadline first, then fair between tenants, earliest deadline
--- first inside a tenant, retries first.
+-- first inside a tenant, retries first. Nothing of a segment whose deadline passed, unless the clock
+-- leapt and nothing expires: the caller lets it expire and asks again.
 -- ARGV: worker, max rows, max tokens, ttl ms, quantum, tokens the shard does in a second (0:
 --       unknown), slack ms (0: no rescue), prefix of the lease's id that was never used before, so
 --       that a lease from before a loss of this server is never taken for a new one
--- Returns {} or {lease, seg, job, tenant, model, endpoint, in, ix, deadline, from, to, tries, ...}:
--- nine values and then the range [from, to) and "row:errors:crashes,..." of each run.
+-- Returns {}, {"late"} or {lease, now ms, seg, job, tenant, model, endpoint, in, ix, deadline, from, to,
+-- tries, ...}: of each run eight values, the range [from, to) and "row:errors:crashes,...".
 local want, budget = math.min(1024, tonumber(ARGV[2])), tonumber(ARGV[3])
 local quantum, rate, slack = tonumber(ARGV[5]), num(ARGV[6]), num(ARGV[7])
 local MOST_LATE, SMALL = 16, 64
@@ -151,8 +152,9 @@ local function to_rescue()
 end
 
 -- One lease of four is fair alone, so that late work cannot keep the others from all progress.
-local meta = call('HMGET', KEYS[1], 'paused', 'lid')
+local meta = call('HMGET', KEYS[1], 'paused', 'lid', 'jump')
 if meta[1] then return {} end
+if num(meta[3]) == 0 and #call('ZRANGEBYSCORE', P .. 'edf', '-inf', now, 'LIMIT', 0, 1) > 0 then return { 'late' } end
 if slack > 0 and num(meta[2]) % 4 < 3 then
   local seg, tenant = to_rescue()
   if seg then serve(tenant, { seg }, want) end
@@ -180,7 +182,7 @@ if got == 0 then return {} end
 local lease = ARGV[8] .. '.' .. call('HINCRBY', KEYS[1], 'lid', 1)
 call('HSET', P .. 'l:' .. lease, 'worker', ARGV[1], 'left', got, 'n', got)
 call('ZADD', P .. 'exp', now + tonumber(ARGV[4]), lease)
-local out, segments = { lease }, {}
+local out, segments = { lease, now }, {}
 for i = 1, #runs do
   local run = runs[i]
   segments[i] = run[1]
