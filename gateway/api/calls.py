@@ -19,6 +19,7 @@ from gateway.core.usage import Usage
 from gateway.core.values import value
 from gateway.metering.ledger import Ledger, OpenCall
 from gateway.metering.record import Attempt, CallIntent, CallOutcome, CallStatus, CallTiming
+from gateway.metering.unreported import may_have_worked, unreported
 from gateway.providers.base import Reply
 from gateway.providers.registry import Registry
 from gateway.routing.admission import Admission, Slot
@@ -98,6 +99,7 @@ class Call:
         self.usage = Usage()
         self.timing = CallTiming()
         self._record: OpenCall | None = None
+        self._sent = False
 
     def begin(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
         """Classify and plan, and open the record. Raises ClientError for what may not be."""
@@ -170,6 +172,7 @@ class Call:
     async def send(self, route: Route) -> Held:
         """One attempt: wait for a place, send, and note how it went."""
         slot = await self.plan.enter(route)
+        self._sent = False
         try:
             if self.request.prompt_bytes <= LARGE:
                 asked = self._upstream(route)
@@ -210,10 +213,16 @@ class Call:
             self.plan.key,
             route.served_model,
             route.head,
+            self._is_sent,
         )
 
+    def _is_sent(self) -> None:
+        self._sent = True
+
     def failed(self, route: Route, error: BaseException) -> None:
-        """Note an attempt that failed."""
+        """Note an attempt that failed, and what it may have cost unless another one answers."""
+        if self._sent and may_have_worked(error):
+            self.usage = unreported(self.request.prompt_bytes)
         if isinstance(error, UpstreamError):
             self.attempts.append(Attempt(route.target, error.status, error.code))
         elif isinstance(error, asyncio.CancelledError):

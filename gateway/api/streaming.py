@@ -22,6 +22,7 @@ from gateway.core.errors import (
 )
 from gateway.core.values import value
 from gateway.metering.record import CallStatus
+from gateway.metering.unreported import may_have_worked
 from gateway.routing.fallback import attempt_all
 from gateway.routing.route import Route
 
@@ -182,8 +183,8 @@ async def _cut_off(call: Call, client: ClientStream) -> None:
 
 
 def _note(call: Call, relay: Relay, error: BaseException | None = None) -> None:
-    """What was used so far. A target that failed before any content is as one that refused."""
-    if relay.committed or not isinstance(error, UpstreamError):
+    """What was used so far. A failure told before any content is as a refusal."""
+    if relay.committed or error is None or may_have_worked(error):
         call.usage, call.timing = relay.usage, relay.timing
 
 

@@ -10,7 +10,17 @@ import typer
 from gateway.cli.tables import show
 from gateway.core.settings import load_settings
 
-_COLUMNS = ("lane", "model", "tenant", "requests", "failed", "prompt", "completion", "wasted")
+_COLUMNS = (
+    "lane",
+    "model",
+    "tenant",
+    "requests",
+    "failed",
+    "estimated",
+    "prompt",
+    "completion",
+    "wasted",
+)
 
 
 def usage(
@@ -38,7 +48,7 @@ def usage(
         return
     rows: list[list[str]] = []
     for row in report.rows:
-        figures = (row.requests, row.failed, row.usage.prompt, row.usage.completion)
-        wasted = row.wasted.total
-        rows.append([row.lane, row.model, row.tenant, *(f"{n:,}" for n in (*figures, wasted))])
+        counts = (row.requests, row.failed, row.estimated)
+        tokens = (row.usage.prompt, row.usage.completion, row.wasted.total)
+        rows.append([row.lane, row.model, row.tenant, *(f"{n:,}" for n in (*counts, *tokens))])
     show(_COLUMNS, rows)

@@ -10,8 +10,6 @@ from typing import Any
 
 import orjson
 
-from gateway.core.usage import Usage
-from gateway.metering.counter import estimate_tokens
 from gateway.metering.journal import SUFFIX, file_name
 from gateway.metering.record import (
     CallIntent,
@@ -20,6 +18,7 @@ from gateway.metering.record import (
     CallStatus,
     intent_from_json,
 )
+from gateway.metering.unreported import unreported
 from gateway.metering.window import SUFFIX as WINDOW
 from gateway.metering.window import left_in, window_of
 
@@ -189,6 +188,6 @@ def _has_next(path: Path) -> bool:
 
 
 def _interrupted(intent: CallIntent, ended_at: float) -> CallRecord:
-    usage = Usage(estimate_tokens(intent.prompt_bytes), 0, estimated=True)
+    usage = unreported(intent.prompt_bytes)
     outcome = CallOutcome(CallStatus.INTERRUPTED, _NOTHING_SENT, usage, ended_at)
     return CallRecord(intent, outcome, bound=intent.max_completion or None)

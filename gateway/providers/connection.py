@@ -1,6 +1,7 @@
 """One HTTP/1.1 connection to a target. It serves one exchange after the other, never two."""
 
 import asyncio
+from collections.abc import Callable
 
 import httptools
 
@@ -46,11 +47,14 @@ class Connection(asyncio.Protocol):
         self._ended = True
         self._fault: UpstreamError | None = None
         self._begun = False
+        self._sent: Callable[[], None] | None = None
+        self._held_up = False
         self._deadline = Deadline(self._loop)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """The connection stands."""
         self._transport = transport
+        transport.set_write_buffer_limits(0)  # so that we hear whether all of a request has left
         parser = self._parser = httptools.HttpResponseParser(self)
         parser.set_dangerous_leniencies(
             lenient_headers=True,
@@ -58,9 +62,16 @@ class Connection(asyncio.Protocol):
             lenient_spaces_after_chunk_size=True,
         )
 
-    async def send(self, request: bytes, timeouts: Timeouts, ends: float) -> None:
+    async def send(
+        self,
+        request: bytes,
+        timeouts: Timeouts,
+        ends: float,
+        sent: Callable[[], None] | None = None,
+    ) -> None:
         """Send a request and wait for the head of its answer; all must end by the time ``ends``.
 
+        ``sent`` is called when the system has taken the request to its last byte.
         Raises OutcomeUnknown when the connection closes without a whole head, UpstreamFailed for
         what is no HTTP, UpstreamTimeout.
         """
@@ -71,7 +82,10 @@ class Connection(asyncio.Protocol):
         self._deadline.ends = ends
         if self._transport.is_closing():
             raise _no_answer(self._target)
+        self._sent = sent
         self._transport.write(request)
+        if not self._held_up:
+            self._tell_sent()
         try:
             await self._deadline.wait(timeouts.first_byte)
         except TimeoutError:
@@ -112,6 +126,15 @@ class Connection(asyncio.Protocol):
         self.kept = False
         self._deadline.close()
         self._transport.abort()
+
+    def pause_writing(self) -> None:
+        """The system did not take all of the request."""
+        self._held_up = True
+
+    def resume_writing(self) -> None:
+        """It has taken the rest."""
+        self._held_up = False
+        self._tell_sent()
 
     def data_received(self, data: bytes) -> None:
         """Bytes of an answer. What comes unasked ends the connection."""
@@ -176,6 +199,11 @@ class Connection(asyncio.Protocol):
         unsent = self._transport.get_write_buffer_size()
         self.kept = self.kept and self._parser.should_keep_alive() and not unsent
         self._deadline.come()
+
+    def _tell_sent(self) -> None:
+        sent, self._sent = self._sent, None
+        if sent is not None:
+            sent()
 
     def _is_framed(self) -> bool:
         return any(

@@ -5,12 +5,19 @@ import contextlib
 import socket
 import struct
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 import uvloop
 
-from gateway.core.errors import OutcomeUnknown, StreamInterrupted, UpstreamError, UpstreamFailed
+from gateway.core.errors import (
+    OutcomeUnknown,
+    StreamInterrupted,
+    UpstreamError,
+    UpstreamFailed,
+    UpstreamTimeout,
+)
 from gateway.core.targets import Timeouts
 from gateway.providers.connection import Connection
 from tests.support.raw_server import raw_server
@@ -180,3 +187,28 @@ async def test_many_interim_answers_do_not_move_the_limit() -> None:
         with pytest.raises(UpstreamError, match="first byte"):
             await connection.send(REQUEST, Timeouts(first_byte=0.1), ends)
         assert time.monotonic() - start < 1
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+def test_it_is_told_when_the_request_has_left(run: Callable[[Any], Any]) -> None:
+    """At once where the system takes all of it, else with its last byte; not for a part of it."""
+
+    async def told(request: bytes, *, read: bool) -> bool:
+        async def serve(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+            if read:
+                await reader.readexactly(len(request))
+            await asyncio.sleep(5)
+
+        sent: list[bool] = []
+        async with raw_server(serve) as port, connection_to(port) as connection:
+            ends = asyncio.get_running_loop().time() + 5
+            limits = Timeouts(first_byte=0.3)
+            with pytest.raises(UpstreamTimeout):
+                await connection.send(request, limits, ends, lambda: sent.append(True))
+        assert len(sent) <= 1
+        return bool(sent)
+
+    large = REQUEST + b"x" * 2**25
+    assert run(told(REQUEST, read=False))
+    assert run(told(large, read=True))
+    assert not run(told(large, read=False))
