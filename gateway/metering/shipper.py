@@ -4,15 +4,15 @@ import asyncio
 import contextlib
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
+from gateway.core.breaks import Breaks
 from gateway.core.clock import Clock
 from gateway.core.errors import Unavailable
-from gateway.core.usage import MOST_TOKENS
-from gateway.metering.hours import hour_of
 from gateway.metering.journal import Journal
 from gateway.metering.recovery import (
     complete,
@@ -23,18 +23,17 @@ from gateway.metering.recovery import (
     take_back,
     taken,
 )
-from gateway.store.usage import Deltas, field_name
+from gateway.metering.sums import Sums
+from gateway.store.usage import Deltas
 
 log = logging.getLogger(__name__)
 
 INTERVAL_SECONDS = 1.0
 _LONGEST_PAUSE = 15.0
 _STRETCH_BYTES = 256 * 2**10
+_SLICE_BYTES = 16 * 2**10
+_FEW = 32
 _SWEEP_SECONDS = 600.0
-_UNKNOWN_MODEL = "(unknown)"
-_NOT_FOUND = 404
-_HOUR_SECONDS = 3600
-_FIGURES = ("requests", "prompt", "completion", "cached", "reasoning", "estimated")
 _Lines = list[tuple[int, dict[str, Any]]]
 
 
@@ -146,11 +145,12 @@ class Shipper:
         """Ship whole lines before ``until``."""
         progress = self._progress.setdefault(path.name, _Progress(0, defaultdict(int)))
         while progress.offset < until:
-            lines = lines_from(path, progress.offset, min(_STRETCH_BYTES, until - progress.offset))
+            lines = await _lines(
+                path, progress.offset, min(until, progress.offset + _STRETCH_BYTES)
+            )
             if not lines:
                 break
             progress.offset = await self._ship_lines(path.name, progress, lines)
-            await asyncio.sleep(0)
         return progress
 
     async def _ship_lines(self, file: str, progress: _Progress, lines: _Lines) -> int:
@@ -164,7 +164,7 @@ class Shipper:
             since = progress.marks[tenant]
             while since < until:
                 fresh = [line for end, line in own if end > since]
-                found = await self._totals.ship(tenant, file, since, until, sums(fresh))
+                found = await self._totals.ship(tenant, file, since, until, await _sums(fresh))
                 if found < since:
                     going_on = min(going_on, found)
                     since = found
@@ -184,26 +184,25 @@ class Shipper:
         return True
 
 
-def sums(lines: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
-    """Hour → field → amount of these records."""
-    groups: dict[tuple[int, str, str, str, str], list[int]] = {}
-    for line in lines:
-        # A model nobody serves is the caller's text: one name for all of them.
-        unknown = line["target"] is None and line["http_status"] == _NOT_FOUND
-        model = _UNKNOWN_MODEL if unknown else line["model"]
-        hour = int(line["ended_at"] // _HOUR_SECONDS)
-        group = (hour, line["lane"], model, line["key"], line["status"])
-        amounts = groups.get(group)
-        if amounts is None:
-            amounts = groups[group] = [0] * len(_FIGURES)
-        amounts[0] += 1
-        for place, figure in enumerate(_FIGURES[1:], 1):
-            if line[figure]:
-                amounts[place] += min(int(line[figure]), MOST_TOKENS)
-    hours: dict[str, dict[str, int]] = {}
-    for (hour, lane, model, key, status), amounts in groups.items():
-        fields = hours.setdefault(hour_of(hour * _HOUR_SECONDS), {})
-        for figure, amount in zip(_FIGURES, amounts, strict=True):
-            if amount:
-                fields[field_name(lane, model, key, status, figure)] = amount
-    return hours
+async def _lines(path: Path, since: int, until: int) -> _Lines:
+    """Whole lines of a stretch, read so that calls go on meanwhile."""
+    breaks, lines = Breaks(), list[tuple[int, dict[str, Any]]]()
+    while since < until:
+        some = lines_from(path, since, min(_SLICE_BYTES, until - since))
+        if not some:
+            break
+        lines += some
+        since = some[-1][0]
+        await breaks.take()
+    return lines
+
+
+async def _sums(lines: Iterable[dict[str, Any]]) -> Deltas:
+    """Hour, field, amount of these records, added up so that calls go on meanwhile."""
+    breaks, added = Breaks(), Sums()
+    rest = iter(lines)
+    while some := list(islice(rest, _FEW)):
+        for line in some:
+            added.add(line)
+        await breaks.take()
+    return added.hours()

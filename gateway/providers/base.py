@@ -11,7 +11,10 @@ class Reply(Protocol):
     """A successful answer whose body is still on its way. Whoever got it must close it."""
 
     status: int
-    body: AsyncIterator[bytes]
+
+    @property
+    def body(self) -> AsyncIterator[bytes]:
+        """The body's bytes as they come."""
 
     @property
     def headers(self) -> Mapping[str, str]:

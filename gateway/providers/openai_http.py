@@ -3,22 +3,19 @@
 import asyncio
 import base64
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 import gateway
 from gateway.core.clock import Clock
 from gateway.core.errors import ConfigError, OutcomeUnknown, UpstreamError
-from gateway.core.large_json import LARGE
-from gateway.core.rates import RateLimits
 from gateway.core.targets import Timeouts, UpstreamCall
 from gateway.providers.base import Reply
-from gateway.providers.broken_answers import too_long
 from gateway.providers.connection import Connection
 from gateway.providers.connector import Connector
 from gateway.providers.failures import failure
-from gateway.providers.rates import rates_of
+from gateway.providers.http_reply import HttpReply
 from gateway.providers.scrubber import Scrubber
 from gateway.providers.sse import BOM
 
@@ -26,7 +23,6 @@ LONGEST_ANSWER = 256 * 2**20
 _FIRST_FAILURE = 300
 _LONGEST_ERROR = 256 * 1024
 _LONGEST_PAGE = 4 * 2**20
-_END_SECONDS = 0.2
 _IDLE_CLOSE_SECONDS = 0.5
 _PATH = "/%:@!$&'()*+,;=~"
 
@@ -175,7 +171,7 @@ class OpenAITarget:
         query = "&".join(filter(None, (self._url.query, version)))
         return f"?{query}" if query else ""
 
-    async def _failure(self, reply: "HttpReply") -> UpstreamError:
+    async def _failure(self, reply: HttpReply) -> UpstreamError:
         """Read a refused answer to its end, as far as it is short and whole, and classify it."""
         body = bytearray()
         try:
@@ -201,75 +197,6 @@ class OpenAITarget:
 
 def _in_deployment(call: UpstreamCall) -> str:
     return f"/deployments/{quote(call.model, safe='')}{call.path}"
-
-
-class HttpReply:
-    """A successful answer, as ``Reply`` promises."""
-
-    def __init__(
-        self, connection: Connection, connector: Connector, clock: Clock, longest: int
-    ) -> None:
-        self.status = connection.status
-        self.body: AsyncIterator[bytes] = self
-        self._raw = connection.headers
-        self._connection: Connection | None = connection
-        self._connector = connector
-        self._clock = clock
-        self._longest = longest
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The head's lines by their lower-case names."""
-        return {name.decode("latin-1"): value.decode("latin-1") for name, value in self._raw}
-
-    @property
-    def rates(self) -> RateLimits | None:
-        """The limits that the answer tells of."""
-        return rates_of(self._raw, self._clock.now)
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self
-
-    def __anext__(self) -> Awaitable[bytes]:
-        return _nothing() if self._connection is None else self._connection.piece()
-
-    async def read(self) -> bytes:
-        """The whole body, without a byte order mark."""
-        pieces: list[bytes] = []
-        size = 0
-        async for piece in self:
-            pieces.append(piece)
-            size += len(piece)
-            if size > self._longest:
-                raise too_long(self._longest, self._connector.target)
-        if size > LARGE:
-            return await asyncio.to_thread(_joined, pieces)
-        return _joined(pieces)
-
-    async def finish(self) -> None:
-        """Wait a moment for the proper end after ``[DONE]``, so that the connection can be kept."""
-        connection = self._connection
-        if connection is not None and not connection.ended:
-            with contextlib.suppress(UpstreamError, TimeoutError):
-                async with asyncio.timeout(_END_SECONDS):
-                    async for _ in self:
-                        pass
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        """Give the connection back, or close it when the answer has not ended."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            self._connector.give_back(connection)
-
-
-def _joined(pieces: Sequence[bytes]) -> bytes:
-    whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-    return whole.removeprefix(BOM)
-
-
-async def _nothing() -> bytes:
-    raise StopAsyncIteration
 
 
 def _host(url: SplitResult) -> str:
