@@ -238,6 +238,7 @@ class Call:
         answered = self.attempts[-1]
         self.attempts[-1] = Attempt(answered.target, answered.status, error.code)
         if self.route is not None:
+            self.plan.refused(self.route, error)
             self.route.state.failed(error, self.parts.clock.monotonic())
 
     @property

@@ -9,6 +9,16 @@ from typing import Any
 from gateway.core.exact_json import loads
 
 _CREDENTIAL_REASONS = frozenset({"API_KEY_INVALID", "API_KEY_SERVICE_BLOCKED"})
+#: Codes and types that speak of our key, with the status that belongs to them.
+_CREDENTIAL_NAMES = {
+    "invalid_api_key": 401,
+    "authentication_error": 401,
+    "auth_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "permission_denied": 403,
+    "insufficient_permissions": 403,
+}
 _TOO_LONG_NAMES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 _TOO_LONG_TEXT = re.compile(
     r"maximum context length|model's context length|exceeds? the available context size"
@@ -18,7 +28,9 @@ _TOO_LONG_TEXT = re.compile(
     re.IGNORECASE,
 )
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
+_OK = 200
 _BAD_REQUEST = 400
+_UNAUTHORIZED = 401
 _FORBIDDEN = 403
 _TIMED_OUT = 408
 _TOO_LARGE = 413
@@ -67,10 +79,24 @@ def _one_detail(item: Any) -> str:
     return f"{where}: {item.get('msg', '')}" if where else str(item.get("msg", ""))
 
 
-def is_credential(members: dict[str, Any]) -> bool:
-    """Whether a 400 says that our key is not valid, as Google's do."""
+def names_of(members: dict[str, Any]) -> list[str]:
+    """What the error is called: its code and its type, if they are texts."""
+    return [name for name in map(members.get, ("code", "type")) if isinstance(name, str)]
+
+
+def credential_status(status: int, members: dict[str, Any]) -> int | None:
+    """The status that would say that our key is not accepted, of one told by other means.
+
+    Google's 400 tells it by a reason; relays, with a 400 or in a 200, by code or type. Words of a
+    message count for nothing.
+    """
     reasons = [item.get("reason") for item in _details(members)]
-    return any(isinstance(r, str) and r in _CREDENTIAL_REASONS for r in reasons)
+    if any(isinstance(r, str) and r in _CREDENTIAL_REASONS for r in reasons):
+        return _UNAUTHORIZED
+    if status not in {_OK, _BAD_REQUEST}:
+        return None
+    named = names_of(members)
+    return next((_CREDENTIAL_NAMES[name] for name in named if name in _CREDENTIAL_NAMES), None)
 
 
 def is_its_own(status: int, members: dict[str, Any]) -> bool:

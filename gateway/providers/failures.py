@@ -16,12 +16,13 @@ from gateway.core.errors import (
 )
 from gateway.core.exact_json import dumps, loads
 from gateway.providers.error_shapes import (
+    credential_status,
     error_members,
-    is_credential,
     is_its_own,
     is_moderation,
     is_too_long,
     members_of,
+    names_of,
     told_wait,
 )
 from gateway.providers.scrubber import Scrubber
@@ -51,7 +52,8 @@ _STATUS_OF_CODE = {
     "service_unavailable": 503,
     "unavailable_error": 503,
 }
-_STREAM_STATUS = frozenset({400, 404, 413, 422, 429, 498, 503, 529})
+_STREAM_STATUS = frozenset({400, 401, 402, 403, 404, 413, 422, 429, 498, 503, 529})
+_OK = 200
 _CLIENT_ERRORS = range(400, 500)
 _SERVER_ERRORS = range(500, 600)
 
@@ -68,10 +70,8 @@ def failure(
     members = members_of(body)
     if is_moderation(status, members):
         status, members = 400, {**members, "code": _FILTERED}
-    if status in _CREDENTIAL or is_credential(members):
-        return UpstreamCredential(
-            "The target did not accept the gateway's credential.", target=target, status=status
-        )
+    elif status in _CREDENTIAL or credential_status(status, members):
+        return _credential(target, status)
     wait = retry_after(headers, now)
     if wait is None:
         wait = told_wait(members)
@@ -91,20 +91,34 @@ def _plain_text(body: bytes, scrub: Scrubber) -> str:
 
 
 def stream_failure(target: str, error: Any, scrub: Scrubber) -> UpstreamError:
-    """The error for an error event of a stream; codes without a known meaning become 502.
+    """The error that a 200 tells of, in a stream or not; without a known meaning it is a 502.
 
     A target that failed in its stream has worked already, which ``code`` tells.
     """
     members = error_members(error)
-    named = [name for name in map(members.get, ("code", "type")) if isinstance(name, str)]
-    status = next((_STATUS_OF_CODE[n] for n in named if n in _STATUS_OF_CODE), None)
-    if status is None:
-        told = (members.get("code"), members.get("http_status_code"))
-        status = next((c for c in told if isinstance(c, int) and c in _STREAM_STATUS), None)
+    status = credential_status(_OK, members) or _status_told(members)
+    if is_moderation(status or 0, members):
+        status, members = 400, {**members, "code": _FILTERED}
+    elif status in _CREDENTIAL:
+        return _credential(target, status)
     failed = _classified(target, status or 502, members, scrub, None)
     if isinstance(failed, UpstreamFailed):
         failed.code = STREAM_FAILED
     return failed
+
+
+def _status_told(members: dict[str, Any]) -> int | None:
+    known = (_STATUS_OF_CODE.get(name) for name in names_of(members))
+    status = next(filter(None, known), None)
+    if status is not None:
+        return status
+    told = (members.get("code"), members.get("http_status_code"))
+    return next((c for c in told if isinstance(c, int) and c in _STREAM_STATUS), None)
+
+
+def _credential(target: str, status: int | None) -> UpstreamError:
+    message = "The target did not accept the gateway's credential."
+    return UpstreamCredential(message, target=target, status=status)
 
 
 def _classified(

@@ -6,8 +6,8 @@ import orjson
 import pytest
 
 from gateway.providers.error_shapes import (
+    credential_status,
     error_members,
-    is_credential,
     is_its_own,
     is_moderation,
     is_too_long,
@@ -54,11 +54,19 @@ def test_the_type_beside_the_error() -> None:
 def test_googles_details() -> None:
     """A bad key comes as a 400 with a reason, a time to wait as a text."""
     bad_key = {"details": [{"@type": "ErrorInfo", "reason": "API_KEY_INVALID"}]}
-    assert is_credential(bad_key)
-    assert not is_credential({"details": [7, {"reason": "OTHER"}]})
+    assert credential_status(200, bad_key) == credential_status(400, bad_key) == 401
+    assert credential_status(400, {"details": [7, {"reason": "OTHER"}]}) is None
     assert told_wait({"details": [{}, {"retryDelay": "34.5s"}]}) == 34.5
     assert told_wait({"details": [{"retryDelay": "soon"}]}) is None
     assert told_wait({}) is None
+
+
+def test_codes_and_types_of_a_refused_key() -> None:
+    """In a 200 or a 400; of other statuses the status is the word."""
+    assert credential_status(200, {"code": "invalid_api_key", "type": "x"}) == 401
+    assert credential_status(400, {"code": "x", "type": "permission_error"}) == 403
+    assert credential_status(404, {"code": "invalid_api_key"}) is None
+    assert credential_status(200, {"code": ["invalid_api_key"], "message": "auth_error"}) is None
 
 
 def test_4xx_that_are_the_targets_fault() -> None:

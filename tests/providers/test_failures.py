@@ -127,6 +127,53 @@ def test_error_events(error: object, kind: type[UpstreamError], status: int) -> 
     assert (type(got), got.status) == (kind, status)
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"code": "invalid_api_key", "type": "invalid_request_error"},
+        {"code": "invalid_request_error", "type": "authentication_error"},
+        {"type": "permission_error"},
+    ],
+)
+def test_our_key_may_be_refused_by_code_or_type(told: dict[str, str]) -> None:
+    """In a 200, a 400 and the event of a stream; nothing of what was said is passed on."""
+    said = {"message": "Incorrect API key: sk-x", **told}
+    for error in (failed(400, {"error": said}), stream_failure("t", said, SCRUB)):
+        assert type(error) is UpstreamCredential
+        assert (error.body, "sk-x" in error.message) == (b"", False)
+
+
+@pytest.mark.parametrize(("code", "status"), [("invalid_api_key", 401), (402, 402), (403, 403)])
+def test_the_status_that_a_refused_key_would_have(code: str | int, status: int) -> None:
+    """What the operator is told of a 200."""
+    assert stream_failure("t", {"message": "x", "code": code}, SCRUB).status == status
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"message": "invalid_api_key: authentication_error", "code": None},
+        {"message": "x", "code": "model_not_found", "param": "invalid_api_key"},
+        {"message": {"detail": "authentication_error"}},
+        "invalid_api_key",
+    ],
+)
+def test_words_about_keys_are_no_refused_key(error: object) -> None:
+    """Only a code or a type says so: a message may hold anything, also the prompt."""
+    assert type(stream_failure("t", error, SCRUB)) is UpstreamFailed
+    assert type(failed(400, {"error": error})) is UpstreamRejected
+
+
+def test_other_statuses_mean_what_they_say() -> None:
+    """A type of errors about keys changes no 404, 429 or 500, and no flagged prompt."""
+    said = {"message": "x", "type": "authentication_error"}
+    kinds = {404: UpstreamRejected, 429: UpstreamThrottled, 500: UpstreamFailed}
+    assert {s: type(failed(s, {"error": said})) for s in kinds} == kinds
+    flagged = {"code": 403, "type": "permission_error", "metadata": {"reasons": ["violence"]}}
+    for error in (failed(403, {"error": flagged}), stream_failure("t", flagged, SCRUB)):
+        assert (type(error), error.status) == (UpstreamRejected, 400)
+
+
 def test_a_page_is_kept_for_the_error_line() -> None:
     """Its text, at most 1 kB, without addresses and secrets; callers never see it."""
     page = b"<html>no backend at 10.1.2.3:8080, https://x.internal/a sk-SECRET2 " + b"." * 5000
