@@ -27,6 +27,7 @@ class DisconnectWatcher:
         self._task = None
         if self._watcher is not None:
             self._watcher.cancel()
+            self._watcher = None  # the task's error keeps us: a circle would stay until collected
 
     def _begin(self) -> None:
         self._watcher = asyncio.get_running_loop().create_task(self._watch())

@@ -67,8 +67,8 @@ class Errors:
             return
         try:
             await self._app(scope, receive, send)
-        except ClientGone:
-            return
+        except ClientGone as error:
+            _free(error)
         except Exception as error:
             if not isinstance(error, HeadwayError | HTTPException):
                 # The text of a foreign exception may hold content: its kind and place suffice.
@@ -76,6 +76,7 @@ class Errors:
             if scope.get(STARTED):
                 raise
             await answer_error(error, scope, send)
+            _free(error)
 
 
 async def answer_error(error: Exception, scope: Scope, send: Send) -> None:
@@ -91,3 +92,17 @@ async def answer_error(error: Exception, scope: Scope, send: Send) -> None:
 def _without_text(error: Exception) -> Exception:
     bare = RuntimeError(type(error).__qualname__)
     return bare.with_traceback(error.__traceback__)
+
+
+def _free(error: BaseException) -> None:
+    """Let go of the frames that an error and those before it came through.
+
+    A frame that keeps its error is a circle, with the whole call in it. Many callers who leave at
+    once would be garbage that holds up all others when it is collected.
+    """
+    errors: list[BaseException | None] = [error]
+    while errors:
+        known = errors.pop()
+        if known is not None and known.__traceback__ is not None:
+            known.__traceback__ = None
+            errors += (known.__cause__, known.__context__)

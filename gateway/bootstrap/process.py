@@ -5,7 +5,8 @@ import gc
 import signal
 from collections.abc import Callable
 
-_GC_THRESHOLDS = (20_000, 20, 50)
+#: A stream holds 150 objects: below what 600 of them hold, their coming and going is no reason.
+_GC_THRESHOLDS = (100_000, 20, 50)
 
 
 def handle_signals(stop: asyncio.Event, hurry: Callable[[], None]) -> None:

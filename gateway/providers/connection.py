@@ -164,6 +164,7 @@ class Connection(asyncio.Protocol):
             self._deadline.come()
         else:
             self._break(self._broken_off())
+        del self._parser  # it has this object, too: together they would be garbage to be collected
 
     def on_message_begin(self) -> None:
         """An answer begins. One that nobody asked for is not read."""

@@ -1,6 +1,8 @@
 """Noticing that the client left."""
 
 import asyncio
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -48,3 +50,24 @@ async def test_nothing_happens_after_close() -> None:
     watcher.close()
     await asyncio.sleep(0.08)
     assert (asked, watcher.gone) == (0, False)
+
+
+async def test_a_watcher_is_gone_with_its_call() -> None:
+    """What watched a call is no circle that only a collection finds."""
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(5)
+        return {"type": "http.disconnect"}
+
+    gc.disable()
+    try:
+        watcher = DisconnectWatcher(receive)
+        await asyncio.sleep(0.08)
+        watcher.close()
+        await asyncio.sleep(0)
+        held = weakref.ref(watcher)
+        del watcher
+        await asyncio.sleep(0)
+        assert held() is None
+    finally:
+        gc.enable()

@@ -1,13 +1,15 @@
 """What surrounds every request."""
 
+import gc
 import logging
+import weakref
 
 import httpx
 import pytest
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.api.middleware import Errors, RequestId
-from gateway.core.errors import ClientGone, InvalidRequest
+from gateway.core.errors import ClientGone, HeadwayError, InvalidRequest
 
 
 def raising(error: Exception, *, late: bool = False) -> ASGIApp:
@@ -67,3 +69,33 @@ async def test_nobody_is_answered_who_has_left() -> None:
     scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
     await raising(ClientGone("x"))(scope, receive, send)
     assert not sent
+
+
+@pytest.mark.parametrize("kind", [ClientGone, InvalidRequest])
+async def test_a_failed_call_is_gone_at_once(kind: type[HeadwayError]) -> None:
+    """A frame that keeps its error is no circle: those of many callers would hold up all others."""
+    held: list[weakref.ref[object]] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        call = type("Call", (), {})()
+        held.append(weakref.ref(call))
+        before = ValueError("the first")
+        error = kind("the second")
+        try:
+            raise before
+        except ValueError:
+            raise error from None
+
+    async def take(message: object) -> None:
+        pass
+
+    gc.disable()
+    try:
+        await Errors(app)({"type": "http", "method": "POST"}, _nothing, take)
+        assert held[0]() is None
+    finally:
+        gc.enable()
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}

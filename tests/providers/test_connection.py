@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import gc
 import socket
 import struct
 import time
+import weakref
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -212,3 +214,22 @@ def test_it_is_told_when_the_request_has_left(run: Callable[[Any], Any]) -> None
     assert run(told(REQUEST, read=False))
     assert run(told(large, read=True))
     assert not run(told(large, read=False))
+
+
+async def test_a_closed_connection_is_gone_at_once() -> None:
+    """It and its parser have each other only while it stands."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    gc.disable()
+    try:
+        async with raw_server(serve) as port:
+            async with connection_to(port) as made:
+                held = weakref.ref(made)
+            made.abort()
+            del made
+            await asyncio.sleep(0.05)
+            assert held() is None
+    finally:
+        gc.enable()
