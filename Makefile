@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: setup demo test test-long chaos check serve bench bench-coserve clients soak fuzz interop help
+.PHONY: setup demo test test-long chaos check serve bench bench-coserve bench-cpu clients soak fuzz interop help
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -50,6 +50,10 @@ serve: $(STAMP) ## Start the server with embedded defaults
 
 bench-coserve: $(STAMP) ## Both lanes on simulated engines, in arms; minutes
 	@$(BIN)/headway bench coserve $(ARGS)
+
+ENGINE ?= worker
+bench-cpu: $(STAMP) ## Both lanes on a real engine on the CPU, in arms: ENGINE=worker or vllm
+	@$(BIN)/python -m benchmarks.cpu_coserve $(ENGINE) $(ARGS)
 
 bench: $(STAMP) ## List the benchmarks
 	@$(BIN)/headway bench --help

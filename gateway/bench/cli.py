@@ -25,6 +25,16 @@ Key = Annotated[str, typer.Option(envvar="HEADWAY_API_KEY", help="Its key.")]
 Flood = Annotated[int, typer.Option(min=1, help="Rows in flight of the naive arm.")]
 Cap = Annotated[int, typer.Option(min=1, help="Rows of the static cap's arm.")]
 Gap = Annotated[float, typer.Option(min=0.001, help="Seconds between tokens.")]
+Share = Annotated[
+    float | None,
+    typer.Option(min=0.01, max=0.95, help="Of what the target does: sets --rate."),
+]
+SloTimes = Annotated[
+    float | None, typer.Option("--slo", min=1, help="So many times p95 alone, not 500 and 50 ms.")
+]
+Mean = Annotated[str | None, typer.Option(help="Mean tokens IN:OUT; the trace's if not given.")]
+Price = Annotated[float | None, typer.Option(min=0, help="Of an engine for an hour.")]
+ReportFile = Annotated[Path | None, typer.Option(help="Write the JSON there.")]
 Way = Annotated[str | None, typer.Option(help="Also by way of a gateway before them: its /v1.")]
 
 
@@ -76,12 +86,18 @@ def coserve(
     profile: Annotated[str, typer.Option(help="The simulated engine.")] = "a100-8b",
     engines: Annotated[int, typer.Option(min=1, help="So many of them.")] = 2,
     rate: Rate = 5.04,
+    share: Share = None,
+    chat: Mean = None,
+    offline: Mean = None,
+    slo: SloTimes = None,
+    price: Price = None,
     seconds: Seconds = 300.0,
     slices: Slices = 3,
     trace: Trace = None,
     trials: Trials = True,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Write the arms as an SVG.")] = None,
+    report: ReportFile = None,
     target: Targets = None,
     model: Annotated[str, typer.Option(help="Model name at the target.")] = "",
     api_key: Key = "none",
@@ -98,13 +114,16 @@ def coserve(
     """Interactive calls beside offline work in arms: simulated, or on servers that run."""
     from gateway.bench.coserve import command
     from gateway.bench.coserve.batch_arm import Gateway
+    from gateway.bench.coserve.fitting import Fitting
     from gateway.bench.coserve.live import Target
     from gateway.pacing.shared import Caps
     from gateway.simulator.profile import profile_named
 
-    engine = profile_named(profile).with_flags(max_num_seqs, max_num_batched_tokens)
-    load = engines, rate, seconds, slices, trace
-    wanted = command.Wanted(engine, *load, as_json, plot, trials, itl_target)
+    wanted = command.Wanted(
+        profile_named(profile).with_flags(max_num_seqs, max_num_batched_tokens).priced(price),
+        *(engines, rate, seconds, slices, trace, as_json, plot, trials, itl_target),
+        *(Fitting(share, slo), chat, offline, report),
+    )
     if not target:
         command.run_simulated(Console(), wanted)
         return

@@ -44,10 +44,11 @@ def main() -> int:
 
 
 @contextlib.contextmanager
-def own_vllm() -> Iterator[str]:
-    """The base URL of a vLLM of our own; it ends with the block."""
-    python = _installed()
-    model = FOLDER / "smollm2"
+def own_vllm(*options: str, folder: Path = FOLDER) -> Iterator[str]:
+    """The base URL of a vLLM of our own, in ``folder``; it ends with the block."""
+    folder = folder.absolute()
+    python = _installed(folder)
+    model = folder / "smollm2"
     if not (model / "tokenizer_config.json").exists():
         write_hf_model(model)
     port = free_port()
@@ -61,32 +62,32 @@ def own_vllm() -> Iterator[str]:
         "DO_NOT_TRACK": "1",
         "HF_HUB_OFFLINE": "1",
     }
-    with (FOLDER / "vllm.log").open("wb") as log:
+    with (folder / "vllm.log").open("wb") as log:
         server = subprocess.Popen(
-            [*command, *_OPTIONS.split()], env=env, cwd=FOLDER, stdout=log, stderr=log
+            [*command, *_OPTIONS.split(), *options], env=env, cwd=folder, stdout=log, stderr=log
         )
         try:
-            _until_ready(server, port)
+            _until_ready(server, port, folder)
             yield f"http://127.0.0.1:{port}/v1"
         finally:
             server.terminate()
             server.wait(60)
 
 
-def _installed() -> Path:
-    folder = FOLDER / "vllm"
-    python = folder / "bin" / "python"
-    if not (folder / "ready").exists():
-        FOLDER.mkdir(exist_ok=True)
-        venv.create(folder, with_pip=False, clear=True)
+def _installed(folder: Path) -> Path:
+    home = folder / "vllm"
+    python = home / "bin" / "python"
+    if not (home / "ready").exists():
+        folder.mkdir(exist_ok=True)
+        venv.create(home, with_pip=False, clear=True)
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python)]
         subprocess.run([*pip, "install", "--no-compile", PACKAGE], check=True)
         subprocess.run([*pip, "uninstall", "--yes", *UNWANTED], check=True)
-        (folder / "ready").touch()
+        (home / "ready").touch()
     return python
 
 
-def _until_ready(server: "subprocess.Popen[bytes]", port: int) -> None:
+def _until_ready(server: "subprocess.Popen[bytes]", port: int, folder: Path) -> None:
     end = time.monotonic() + _START_SECONDS
     while time.monotonic() < end:
         if server.poll() is not None:
@@ -95,7 +96,7 @@ def _until_ready(server: "subprocess.Popen[bytes]", port: int) -> None:
             if httpx.get(f"http://127.0.0.1:{port}/health", timeout=5).is_success:
                 return
         time.sleep(1)
-    raise SystemExit(f"vLLM did not start: see {FOLDER / 'vllm.log'}")
+    raise SystemExit(f"vLLM did not start: see {folder / 'vllm.log'}")
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gateway.bench.coserve.figures import Figures, Span
 from gateway.bench.coserve.host import EngineHost
 from gateway.bench.coserve.lane import OfflineLane
 from gateway.bench.coserve.record import Record
 from gateway.bench.coserve.rows import Backlog
+from gateway.bench.coserve.slo import USUAL, Slo
 from gateway.bench.coserve.virtual import Change, VirtualClock, VirtualRun
 from gateway.bench.coserve.word import EngineLoad
 from gateway.bench.workload.trace import CHAT, SUMMARIES, Lengths, TracedCall, arrivals, backlog
@@ -68,6 +69,7 @@ class Scene:
     traces: tuple[tuple[TracedCall, ...], ...] = ()
     changes: tuple[Change, ...] = ()
     absent: int = 0
+    slo: Slo = USUAL
 
     @property
     def span(self) -> Span:
@@ -79,6 +81,11 @@ class Scene:
         if self.traces:
             return self.traces[seed - 1]
         return arrivals(self.rate, self.seconds, self.chat, seed, cv=self.cv)
+
+    def with_prompts_above(self, tokens: int) -> "Scene":
+        """No drawn prompt is so short: a server adds as much to each."""
+        chat = replace(self.chat, shortest=tokens + 1)
+        return replace(self, chat=chat, offline=replace(self.offline, shortest=tokens + 1))
 
 
 def run_arm(arm: Arm, scene: Scene, seed: int, rows: Backlog | None = None) -> Record:
@@ -102,10 +109,11 @@ def run_arm(arm: Arm, scene: Scene, seed: int, rows: Backlog | None = None) -> R
 
 def figures_of(record: Record, scene: Scene) -> Figures:
     """A run in figures."""
-    profile = scene.profile
+    profile, span = scene.profile, scene.span
+    price = profile.price * scene.engines
     if not record.busy:
-        return Figures.of(record, scene.span, price=profile.price * scene.engines, work=math.nan)
+        return Figures.of(record, span, price=price, work=math.nan, slo=scene.slo)
     tokens = sum(s.seconds and (s.rows + s.prefill) / s.seconds for s in record.samples)
     work = profile.b * tokens / len(record.samples) / 1000
     busy = record.busy / (scene.engines * scene.seconds)
-    return Figures.of(record, scene.span, price=profile.price * scene.engines, work=work * busy)
+    return Figures.of(record, span, price=price, work=work * busy, slo=scene.slo)

@@ -34,20 +34,20 @@ class Gateway:
 class OfflineBatch:
     """A batch of more rows than can be done in the time; cancelled at the end."""
 
-    def __init__(self, session: aiohttp.ClientSession, gateway: Gateway) -> None:
+    def __init__(self, session: aiohttp.ClientSession, gateway: Gateway, template: int = 0) -> None:
         self._session = session
         self._gateway = gateway
+        self._filler = Filler(2, template)
         self._file = ""
         self._batch = ""
 
     async def upload(self, lengths: Iterable[tuple[int, int]], rows: int) -> None:
         """Send the input file; nothing runs yet."""
-        filler = Filler(2)
         lines = []
         for at, (prompt, output) in enumerate(islice(lengths, rows)):
             body = {
                 "model": self._gateway.model,
-                "messages": [{"role": "user", "content": filler.text(prompt)}],
+                "messages": [{"role": "user", "content": self._filler.text(prompt)}],
                 "max_tokens": output,
                 "ignore_eos": True,
                 "temperature": 0,

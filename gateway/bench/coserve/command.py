@@ -1,31 +1,29 @@
 """``headway bench coserve``: runs it and says what came out."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
-from gateway.bench.checks import Check
 from gateway.bench.coserve.arms import Scene
-from gateway.bench.coserve.counsel import Counsel, counsel_of, tried_counsel
-from gateway.bench.coserve.figures import Spread
+from gateway.bench.coserve.counsel import counsel_of, tried_counsel
+from gateway.bench.coserve.fitting import AS_TOLD, Fitting
 from gateway.bench.coserve.live import Target, live_arms, run_live
 from gateway.bench.coserve.plot import draw
+from gateway.bench.coserve.report import Report
 from gateway.bench.coserve.scenes import FULL, checks, plays
-from gateway.bench.coserve.show import as_json, show_arms
 from gateway.bench.coserve.suite import run_plays, run_trials
 from gateway.bench.interrupt import run_interruptible
-from gateway.bench.table import show_checks
-from gateway.bench.workload.trace import TracedCall, read_trace
+from gateway.bench.workload.trace import CHAT, SUMMARIES, Lengths, TracedCall, read_trace
 from gateway.core.errors import ConfigError
 from gateway.core.load import ITL_TARGET
 from gateway.pacing.shared import Caps
 from gateway.simulator.profile import EngineProfile
 
-_LIVE_LEAD = 10.0
+# Of a run in real time, so much before the offline work, and calls at the end that do not count.
+_LIVE_LEAD, _MOST_LEAD = 1 / 12, 10.0
+_LIVE_TAIL, _MOST_TAIL = 1 / 8, 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +40,21 @@ class Wanted:
     plot: Path | None = None
     trials: bool = True
     itl_target: float = ITL_TARGET
+    fitting: Fitting = AS_TOLD
+    chat: str | None = None
+    offline: str | None = None
+    report: Path | None = None
+
+
+def lengths(text: str | None, shape: Lengths) -> Lengths:
+    """``IN:OUT``, mean tokens, in the shape of a known load. Raises ConfigError."""
+    if text is None:
+        return shape
+    try:
+        prompt, output = (max(1, int(part)) for part in text.split(":"))
+    except ValueError:
+        raise ConfigError(f"lengths are tokens in and out, as in 48:12, not {text!r}") from None
+    return shape.with_means(prompt, output)
 
 
 def run_simulated(console: Console, wanted: Wanted) -> None:
@@ -63,7 +76,8 @@ def run_simulated(console: Console, wanted: Wanted) -> None:
         say("caps from wrong starts, changes under way, deadlines")
         found += run_trials(chosen[0].scene)
     say("advice")
-    _conclude(console, wanted, results, found, tried_counsel(chosen[0].scene, wanted.itl_target))
+    counsel = tried_counsel(chosen[0].scene, wanted.itl_target)
+    _conclude(console, wanted, Report(results, found, counsel))
 
 
 def run_against(
@@ -75,16 +89,19 @@ def run_against(
         engines=len(target.urls),
         rate=wanted.rate,
         seconds=wanted.seconds,
-        lead=_LIVE_LEAD,
+        chat=lengths(wanted.chat, CHAT),
+        offline=lengths(wanted.offline, SUMMARIES),
+        lead=min(_MOST_LEAD, wanted.seconds * _LIVE_LEAD),
+        tail=min(_MOST_TAIL, wanted.seconds * _LIVE_TAIL),
     )
     if wanted.trace is not None:
         scene = replace(scene, traces=_windows(wanted.trace, wanted))
     arms = live_arms(target, flood=flood, cap=cap, caps=caps)
     say = _progress(console, wanted)
     slices = range(1, wanted.slices + 1)
-    results, samples = run_interruptible(run_live(arms, scene, target, slices, say))
-    counsel = counsel_of(samples, scene.profile, scene, wanted.itl_target)
-    _conclude(console, wanted, {FULL: results}, [], counsel)
+    played = run_interruptible(run_live(arms, scene, target, slices, say, wanted.fitting))
+    counsel = counsel_of(played.samples, scene.profile, scene, wanted.itl_target)
+    _conclude(console, wanted, Report({FULL: played.arms}, [], counsel, played.scene))
 
 
 def _windows(trace: Path, wanted: Wanted) -> tuple[tuple[TracedCall, ...], ...]:
@@ -98,28 +115,15 @@ def _progress(console: Console, wanted: Wanted) -> Callable[[str], None]:
     return (lambda _: None) if quiet else (lambda text: console.print(f"[dim]{text}[/]"))
 
 
-def _conclude(
-    console: Console,
-    wanted: Wanted,
-    results: Mapping[str, Mapping[str, Mapping[str, Spread]]],
-    found: Sequence[Check],
-    counsel: Counsel | None,
-) -> None:
+def _conclude(console: Console, wanted: Wanted, report: Report) -> None:
     if wanted.plot is not None:
-        _write(wanted.plot, draw("Interactive calls and offline work", results[FULL]))
+        _write(wanted.plot, draw("Interactive calls and offline work", report.scenes[FULL]))
+    if wanted.report is not None:
+        _write(wanted.report, report.as_json())
     if wanted.as_json:
-        report: dict[str, Any] = {"scenes": as_json(results)}
-        report["checks"] = [
-            {"promise": check.promise, "found": check.found, "ok": check.ok} for check in found
-        ]
-        report["advice"] = counsel and counsel.as_json()
-        console.out(json.dumps(report, indent=2), highlight=False)
-        return
-    for name, arms in results.items():
-        show_arms(console, name, arms)
-    show_checks(console, found)
-    for line in counsel.lines() if counsel else ["Too few steps were seen for advice."]:
-        console.print(line, highlight=False)
+        console.out(report.as_json(), highlight=False)
+    else:
+        report.show(console)
 
 
 def _write(path: Path, text: str) -> None:

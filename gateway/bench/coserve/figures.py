@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
 from gateway.bench.coserve.record import CallRecord, Record
+from gateway.bench.coserve.slo import USUAL, Slo
 from gateway.bench.timing import percentile
 
-TTFT_LIMIT = 0.5
-ITL_LIMIT = 0.05
 _START_SECONDS = 10.0
 # Work of a token out over one of a token in, as tenants are charged for it.
 _OUTPUT_WEIGHT = 2
@@ -25,12 +24,16 @@ class Span:
     last: float
     end: float
 
+    def judged(self, calls: Sequence[CallRecord]) -> list[CallRecord]:
+        """Those of ``calls`` that count."""
+        return [call for call in calls if self.start <= call.at < self.last]
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
     """An arm. Times in milliseconds; tokens of offline rows in and out a second.
 
-    ``slo`` is the share of calls with a first token within 500 ms and a mean gap of at most 50 ms;
+    ``slo`` is the share of calls that got what is promised, of itself 500 ms and gaps of 50 ms;
     ``job_start`` the worst first token of the ten seconds in which offline work begins; ``harvest``
     the share taken of what the engines can do beside the interactive calls; ``interference`` the
     99th percentile of the first token over the one alone. Costs are per million tokens, the
@@ -58,9 +61,11 @@ class Figures:
     interference: float = math.nan
 
     @classmethod
-    def of(cls, record: Record, span: Span, *, price: float, work: float) -> "Figures":
+    def of(
+        cls, record: Record, span: Span, *, price: float, work: float, slo: Slo = USUAL
+    ) -> "Figures":
         """``price`` is that of all engines per hour, ``work`` the share of time spent on tokens."""
-        calls = [call for call in record.calls if span.start <= call.at < span.last]
+        calls = span.judged(record.calls)
         waits = [(call.at, min(call.first, span.end) - call.at) for call in calls]
         ttft = sorted(wait for _, wait in waits)
         gaps = sorted(record.gaps)
@@ -80,7 +85,7 @@ class Figures:
             ttft_p99=1000 * percentile(ttft, 99),
             itl_p50=1000 * percentile(gaps, 50),
             itl_p99=1000 * percentile(gaps, 99),
-            slo=sum(map(_within, calls)) / len(calls) if calls else math.nan,
+            slo=sum(map(slo.met, calls)) / len(calls) if calls else math.nan,
             job_start=1000 * max(early, default=math.nan),
             interactive_tokens=interactive,
             offline_tokens=offline,
@@ -119,10 +124,6 @@ def spread(slices: Sequence[Figures]) -> dict[str, Spread]:
         values = [getattr(figures, field.name) for figures in slices]
         found[field.name] = Spread(sum(values) / len(values), min(values), max(values))
     return found
-
-
-def _within(call: CallRecord) -> bool:
-    return call.ttft <= TTFT_LIMIT and call.itl <= ITL_LIMIT and not call.failed
 
 
 def _weight(prompt: float, output: float) -> float:

@@ -10,14 +10,16 @@ import aiohttp
 from gateway.bench.coserve.arms import Arm, Scene, figures_of
 from gateway.bench.coserve.batch_arm import Gateway, OfflineBatch, tokens_of
 from gateway.bench.coserve.figures import Figures, Spread, spread
+from gateway.bench.coserve.fitting import AS_TOLD, Fitting, template_tokens
 from gateway.bench.coserve.lane import OfflineLane
-from gateway.bench.coserve.live_host import LiveHost
+from gateway.bench.coserve.live_host import Filler, LiveHost
 from gateway.bench.coserve.record import CallRecord, Record
 from gateway.bench.coserve.rows import Backlog
 from gateway.bench.coserve.scenes import ALONE, GATEWAY, HEADWAY, NAIVE, OFFLINE, PRIORITY
 from gateway.bench.coserve.word import Teller
 from gateway.bench.workload.trace import TracedCall, backlog
 from gateway.core.clock import SystemClock
+from gateway.core.errors import BenchmarkFailed
 from gateway.pacing.shared import Caps
 from gateway.pacing.step_time import StepSample
 
@@ -29,13 +31,26 @@ _ROWS = 12
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Servers that share the load; each URL ends in ``/v1``."""
+    """Servers that share the load; each URL ends in ``/v1``.
+
+    They put ``template`` tokens around a prompt.
+    """
 
     urls: tuple[str, ...]
     model: str
     api_key: str
     priority: bool = False
     gateway: Gateway | None = None
+    template: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """Spreads by arm, samples of the servers' steps, and the scene as it was measured."""
+
+    arms: dict[str, dict[str, Spread]]
+    samples: list[StepSample]
+    scene: Scene
 
 
 class RunClock(SystemClock):
@@ -70,22 +85,48 @@ async def run_live(
     target: Target,
     slices: Sequence[int],
     said: Callable[[str], None],
-) -> tuple[dict[str, dict[str, Spread]], list[StepSample]]:
-    """Spreads by arm, and samples of the servers' steps. Between arms the servers come to rest."""
+    fitting: Fitting = AS_TOLD,
+) -> Played:
+    """Run the arms on each slice, offline work alone first. Between arms the servers come to rest.
+
+    Raises BenchmarkFailed when a server does not answer, or an arm comes to nothing.
+    """
     samples: list[StepSample] = []
+    target = replace(target, template=await _template(target))
+    scene = scene.with_prompts_above(target.template)
     found: dict[str, list[Figures]] = {arm.name: [] for arm in arms}
     for seed in slices:
         alone = offline = None
-        for arm in arms:
+        for arm in sorted(arms, key=lambda arm: arm.interactive):
             record = await _run(arm, scene, target, seed)
+            _must_have_run(arm, record)
             samples += record.samples
+            if arm.name == ALONE and not found[ALONE]:
+                scene = fitting.after_alone(scene, record)
             figures = figures_of(record, scene)
+            if arm.name == OFFLINE and not found[OFFLINE]:
+                scene = fitting.after_offline(scene, figures)
             alone = figures if arm.name == ALONE else alone
             offline = figures if arm.name == OFFLINE else offline
             found[arm.name].append(figures.beside(alone, offline))
             said(f"slice {seed}: {arm.name}")
             await asyncio.sleep(_REST_SECONDS)
-    return {name: spread(slices) for name, slices in found.items()}, samples
+    return Played({name: spread(slices) for name, slices in found.items()}, samples, scene)
+
+
+async def _template(target: Target) -> int:
+    async with aiohttp.ClientSession(
+        headers={"Authorization": f"Bearer {target.api_key}"}
+    ) as session:
+        asked = [template_tokens(session, url, target.model) for url in target.urls]
+        return max(await asyncio.gather(*asked))
+
+
+def _must_have_run(arm: Arm, record: Record) -> None:
+    if record.calls and not any(call.tokens for call in record.calls):
+        raise BenchmarkFailed(f"{arm.name}: no call was answered")
+    if not arm.interactive and not record.prompt_tokens:
+        raise BenchmarkFailed(f"{arm.name}: no row was answered")
 
 
 async def _run(arm: Arm, scene: Scene, target: Target, seed: int) -> Record:
@@ -103,7 +144,7 @@ async def _run(arm: Arm, scene: Scene, target: Target, seed: int) -> Record:
         if gateway is None:
             await _direct(session, arm, scene, target, seed, record)
         else:
-            await _through(session, gateway, target.urls, scene, seed, record)
+            await _through(session, target, scene, seed, record)
     return record
 
 
@@ -123,6 +164,7 @@ async def _direct(
     ]
     rows = Backlog(backlog(scene.offline, seed))
     for host in hosts:
+        host.filler = Filler(1, target.template)
         if (pacer := arm.pacer(host.load, clock)) is not None:
             host.lane = OfflineLane(rows, pacer, host, clock)
             host.load.listener = host.lane.hear
@@ -135,18 +177,20 @@ async def _direct(
 
 async def _through(
     session: aiohttp.ClientSession,
-    gateway: Gateway,
-    engines: Sequence[str],
+    target: Target,
     scene: Scene,
     seed: int,
     record: Record,
 ) -> None:
     """Calls and a batch by way of the gateway; what it does offline is counted by the engines."""
-    batch = OfflineBatch(session, gateway)
+    gateway, engines = target.gateway, target.urls
+    assert gateway is not None
+    batch = OfflineBatch(session, gateway, target.template)
     await batch.upload(backlog(scene.offline, seed), round(_ROWS * scene.seconds * len(engines)))
     before = await tokens_of(session, engines)
     clock = RunClock()
     host = LiveHost(session, gateway.url, gateway.model, record, clock)
+    host.filler = Filler(1, target.template)
     starting = asyncio.create_task(_later(batch, scene.span.start))
     try:
         await _play([host], scene.traced(seed), scene, clock, record)

@@ -22,14 +22,15 @@ _PRIORITIES = {"interactive": 0, "offline": 10}
 
 
 class Filler:
-    """Prompts that no cache of prefixes knows."""
+    """Prompts that no cache of prefixes knows. A server adds ``template`` tokens to each."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, template: int = 0) -> None:
         self._words = random.Random(seed)  # noqa: S311 - filler
+        self._template = template
 
     def text(self, tokens: int) -> str:
-        """About ``tokens`` tokens, four bytes each."""
-        return " ".join(self._words.choices(_WORDS, k=max(1, tokens)))
+        """About ``tokens`` tokens with the template, four bytes each."""
+        return " ".join(self._words.choices(_WORDS, k=max(1, tokens - self._template)))
 
 
 class LiveHost:
@@ -49,13 +50,13 @@ class LiveHost:
         self.lane: OfflineLane | None = None
         self.on_change: Callable[[], None] = _nothing
         self.failures = 0
+        self.filler = Filler(1)
         self._session = session
         self._url = f"{url}/chat/completions"
         self._model = model
         self._record = record
         self._clock = clock
         self._priority = priority
-        self._filler = Filler(1)
         self._tasks: set[asyncio.Task[None]] = set()
         self._rows: dict[Row, asyncio.Task[None]] = {}
         self._sampler = StreamSampler()
@@ -142,7 +143,7 @@ class LiveHost:
         """Once for each piece of text that arrives."""
         body = {
             "model": self._model,
-            "messages": [{"role": "user", "content": self._filler.text(prompt)}],
+            "messages": [{"role": "user", "content": self.filler.text(prompt)}],
             "max_tokens": output,
             "ignore_eos": True,
             "temperature": 0,

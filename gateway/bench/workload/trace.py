@@ -7,7 +7,7 @@ import json
 import math
 import random
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +25,24 @@ class TracedCall:
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Log-normal lengths by mean and sigma of the logarithm, and the longest there may be."""
+    """Log-normal lengths by mean and sigma of the logarithm; bounds, ``shortest`` of prompts."""
 
     prompt: float
     prompt_sigma: float
     output: float
     output_sigma: float
     longest: int = 8192
+    shortest: int = 1
+
+    def with_means(self, prompt: int, output: int) -> "Lengths":
+        """Of the same shape, about as long as told, and never more than eight times as long."""
+        longest = min(self.longest, 8 * max(prompt, output))
+        return replace(self, prompt=prompt, output=output, longest=longest)
 
     def draw(self, source: random.Random) -> tuple[int, int]:
         """Tokens in and out of one call."""
-        return (
-            self._one(source, self.prompt, self.prompt_sigma),
-            self._one(source, self.output, self.output_sigma),
-        )
+        prompt = self._one(source, self.prompt, self.prompt_sigma)
+        return max(self.shortest, prompt), self._one(source, self.output, self.output_sigma)
 
     def _one(self, source: random.Random, mean: float, sigma: float) -> int:
         drawn = source.lognormvariate(math.log(mean) - sigma * sigma / 2, sigma)

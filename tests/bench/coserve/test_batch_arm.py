@@ -38,8 +38,8 @@ async def test_calls_and_a_batch_go_through_the_gateway(tmp_path: Path) -> None:
             target = Target((f"{engine}/v1",), MODEL, "none", gateway=gateway)
             said: list[str] = []
             arms = [Arm("it", gateway=True)]
-            found, _ = await run_live(arms, scene, target, (1,), said.append)
-            figures = found["it"]
+            played = await run_live(arms, scene, target, (1,), said.append)
+            figures = played.arms["it"]
             assert figures["calls"].mean > 5
             assert figures["offline_tokens"].mean > 500
             assert 0 < figures["ttft_p50"].mean < 3000

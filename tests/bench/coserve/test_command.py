@@ -7,6 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from gateway.bench.cli import app
+from gateway.bench.coserve.command import lengths
+from gateway.bench.workload.trace import CHAT
 from gateway.core.errors import ConfigError
 
 SHORT = ["coserve", "--seconds", "45", "--slices", "1", "--no-trials"]
@@ -14,9 +16,11 @@ SHORT = ["coserve", "--seconds", "45", "--slices", "1", "--no-trials"]
 
 def test_the_report_has_every_scene_and_the_plot_its_arms(tmp_path: Path) -> None:
     """For programs; the picture beside it."""
-    plot = tmp_path / "arms.svg"
-    found = CliRunner().invoke(app, [*SHORT, "--json", "--plot", str(plot)], catch_exceptions=False)
+    plot, file = tmp_path / "arms.svg", tmp_path / "arms.json"
+    asked = [*SHORT, "--json", "--plot", str(plot), "--report", str(file)]
+    found = CliRunner().invoke(app, asked, catch_exceptions=False)
     report = json.loads(found.output)
+    assert report == json.loads(file.read_text())
     assert set(report["scenes"]) == {"full load", "half load", "bursts"}
     assert report["scenes"]["full load"]["Headway"]["harvest"]["mean"] > 0
     assert all({"promise", "found", "ok"} == set(check) for check in report["checks"])
@@ -35,3 +39,13 @@ def test_a_trace_takes_the_place_of_drawn_calls(tmp_path: Path) -> None:
         CliRunner().invoke(
             app, [*SHORT, "--trace", str(trace), "--slices", "2"], catch_exceptions=False
         )
+
+
+def test_lengths_are_tokens_in_and_out() -> None:
+    """In the shape of the trace; anything else is said."""
+    assert lengths(None, CHAT) == CHAT
+    short = lengths("48:12", CHAT)
+    assert (short.prompt, short.output, short.output_sigma) == (48, 12, CHAT.output_sigma)
+    for odd in ("48", "a:b", "1:2:3"):
+        with pytest.raises(ConfigError, match="in and out"):
+            lengths(odd, CHAT)

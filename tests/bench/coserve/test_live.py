@@ -26,7 +26,8 @@ async def test_people_are_protected_in_real_time() -> None:
     async with engine_process("--profile", "a100-8b", "--model", MODEL, "--scale", "2") as (url, _):
         said: list[str] = []
         target = Target((f"{url}/v1",), MODEL, "none")
-        found, samples = await run_live(arms, scene, target, (1,), said.append)
+        played = await run_live(arms, scene, target, (1,), said.append)
+    found, samples = played.arms, played.samples
     assert said == [f"slice 1: {arm.name}" for arm in arms]
     assert found[HEADWAY]["offline_tokens"].mean > 0
     assert found[NAIVE]["ttft_p99"].mean > 2 * found[HEADWAY]["ttft_p99"].mean

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from itertools import islice, pairwise
 from pathlib import Path
 from statistics import mean, pstdev
@@ -46,6 +47,16 @@ def test_a_seed_gives_the_same_load_again() -> None:
     assert rows == list(islice(backlog(SUMMARIES, 1), 4000))
     assert mean(p for p, _ in rows) == pytest.approx(2572, rel=0.05)
     assert mean(o for _, o in rows) == pytest.approx(303, rel=0.1)
+
+
+def test_a_load_can_be_shorter_in_the_same_shape() -> None:
+    """Other means; no prompt below the template of a server, none far above the mean."""
+    short = replace(CHAT.with_means(48, 12), shortest=31)
+    calls = arrivals(5, 2000, short, seed=1)
+    assert mean(c.output for c in calls) == pytest.approx(12, rel=0.06)
+    assert min(c.prompt for c in calls) == 31
+    assert max(max(c.prompt, c.output) for c in calls) <= 384
+    assert mean(c.prompt for c in calls) == pytest.approx(50, rel=0.05)
 
 
 def test_files_are_read_from_a_window(tmp_path: Path) -> None:
