@@ -116,7 +116,6 @@ def coserve(
     from gateway.bench.coserve.batch_arm import Gateway
     from gateway.bench.coserve.fitting import Fitting
     from gateway.bench.coserve.live import Target
-    from gateway.pacing.shared import Caps
     from gateway.simulator.profile import profile_named
 
     wanted = command.Wanted(
@@ -129,9 +128,8 @@ def coserve(
         return
     way = Gateway(gateway, gateway_model or model, gateway_key) if gateway else None
     servers = Target(tuple(target), model, api_key, priority, way)
-    caps = Caps(itl_target=itl_target)
     try:
-        command.run_against(Console(), wanted, servers, flood=flood, cap=cap, caps=caps)
+        command.run_against(Console(), wanted, servers, flood=flood, cap=cap)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
 

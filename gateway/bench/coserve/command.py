@@ -80,9 +80,7 @@ def run_simulated(console: Console, wanted: Wanted) -> None:
     _conclude(console, wanted, Report(results, found, counsel))
 
 
-def run_against(
-    console: Console, wanted: Wanted, target: Target, *, flood: int, cap: int, caps: Caps
-) -> None:
+def run_against(console: Console, wanted: Wanted, target: Target, *, flood: int, cap: int) -> None:
     """The arms that running servers can show, in real time."""
     scene = Scene(
         wanted.profile,
@@ -96,7 +94,7 @@ def run_against(
     )
     if wanted.trace is not None:
         scene = replace(scene, traces=_windows(wanted.trace, wanted))
-    arms = live_arms(target, flood=flood, cap=cap, caps=caps)
+    arms = live_arms(target, flood=flood, cap=cap, caps=Caps(itl_target=wanted.itl_target))
     say = _progress(console, wanted)
     slices = range(1, wanted.slices + 1)
     played = run_interruptible(run_live(arms, scene, target, slices, say, wanted.fitting))
