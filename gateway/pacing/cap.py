@@ -15,6 +15,7 @@ _DEEPEST_CUT: Final = 0.5
 _GROWTH: Final = 1.1
 _LEAST_GAP: Final = 0.1
 _ENOUGH: Final = 2
+_SECOND_LOOK: Final = 0.5
 _FLIGHT_MEMORY: Final = 0.2
 _FIRST_FLIGHT: Final = 2.0
 
@@ -26,8 +27,8 @@ class RowCap:
     that uses it up. From then on it moves to where gaps in proportion to rows would be just under
     the target: the whole way at first, then half, then a quarter of it; to half at most, and up by
     a tenth at most. A gap a quarter off the target is no noise: it is the whole way again, and two
-    such gaps in a row over the target do not wait for the end of a flight, unless the move before
-    was the whole way too: rows in flight cannot be taken back.
+    such gaps in a row over the target do not wait for the end of a flight. After a move that was
+    the whole way too they wait for half of one: rows in flight cannot be taken back.
     """
 
     def __init__(self, start: int, floor: int, ceiling: int, target: float, now: float) -> None:
@@ -58,8 +59,11 @@ class RowCap:
             return
         if now >= self._moved_at + self._flight:
             self._move(fmean(self._gaps), running, now)
-        elif min(latest) > 1 + _FAR and self._way != _WHOLE_WAY:
+        elif min(latest) > 1 + _FAR and now >= self._moved_at + self._patience():
             self._move(fmean(latest), running, now)
+
+    def _patience(self) -> float:
+        return _SECOND_LOOK * self._flight if self._way == _WHOLE_WAY else 0.0
 
     def _move(self, gap: float, running: int, now: float) -> None:
         """``gap`` is a mean in parts of the target. A cap never reached is no place to cut from."""

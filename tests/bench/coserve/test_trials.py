@@ -29,11 +29,13 @@ def test_deadlines_hold_with_room_and_the_last_are_late_without(
     assert tight.ok, tight
 
 
-def test_a_change_is_compared_with_what_always_was() -> None:
+def test_a_change_is_compared_with_what_always_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """Speed, cache and a restart."""
+    monkeypatch.setattr(trials, "_SLICES", 1)
     scene = Scene(SCENE.profile, 1, 2.0, seconds=220, offline=Lengths(1000, 0.3, 60, 0.3))
     found = trials.changes(scene)
     assert len(found) == 3
+    assert found[0].ok, found[0]
     assert found[1].ok, found[1]
     assert found[2].ok, found[2]
 
