@@ -144,9 +144,7 @@ async def _relay(call: Call, client: ClientStream, begun: _Begun) -> None:
     except UpstreamError as error:
         _note(call, relay, error)
         await held.aclose()
-        cut = _interrupted(error)
-        call.broken(cut)
-        await _fail(call, client, cut, relay.unshown)
+        await _break_off(call, client, _interrupted(error), relay.unshown)
     except BaseException:
         _note(call, relay)
         await held.aclose()
@@ -166,6 +164,11 @@ async def _follow(client: ClientStream, begun: _Begun, now: Callable[[], float])
         if data:
             await client.write(data)
     return begun.relay.end(now())
+
+
+async def _break_off(call: Call, client: ClientStream, error: UpstreamError, before: bytes) -> None:
+    call.broken(error)
+    await _fail(call, client, error, before)
 
 
 async def _fail(call: Call, client: ClientStream, error: HeadwayError, before: bytes = b"") -> None:

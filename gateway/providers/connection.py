@@ -136,6 +136,11 @@ class Connection(asyncio.Protocol):
         self._held_up = False
         self._tell_sent()
 
+    def drop(self) -> None:
+        """Abort; how the exchange failed was told, and is not kept."""
+        self._fault = None
+        self.abort()
+
     def data_received(self, data: bytes) -> None:
         """Bytes of an answer. What comes unasked ends the connection."""
         self.silent = False

@@ -66,7 +66,7 @@ class Connector:
     def give_back(self, connection: Connection) -> None:
         """Keep a connection whose answer was read to its end; close any other."""
         if not (connection.kept and connection.ended):
-            connection.abort()
+            connection.drop()
             self._all.discard(connection)
             return
         loop = asyncio.get_running_loop()

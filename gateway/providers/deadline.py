@@ -56,4 +56,5 @@ class Deadline:
         if self._loop.time() < self._until - _EARLY:
             self._arm()
         else:
-            self._waiter.set_exception(TimeoutError())
+            waiter, self._waiter = self._waiter, None  # the error leads back to who waits
+            waiter.set_exception(TimeoutError())

@@ -60,13 +60,17 @@ class _Search(Generic[T]):
             if not plan.ready(self._groups[0], None):
                 await plan.wait_until_available()
             route = await self._next()
-        while route is not None:
-            try:
-                return await self._with_retries(route)
-            except (UpstreamError, QueueFull) as error:
-                self._go_on(route, error)
-            route = await self._next()
-        raise self._failed or plan.unavailable()
+        try:
+            while route is not None:
+                try:
+                    return await self._with_retries(route)
+                except (UpstreamError, QueueFull) as error:
+                    if not self._goes_on(route, error):
+                        raise
+                route = await self._next()
+            raise self._failed or plan.unavailable()
+        finally:
+            self._failed = None  # it leads back to here: both would stay for a while
 
     async def _next(self) -> Route | None:
         """The next route, with its place held; None when there is none."""
@@ -88,7 +92,8 @@ class _Search(Generic[T]):
                 route = await plan.next(self._ready, spill=self._later)
             except QueueFull as error:
                 self._failed = error
-                _raise_unless(self._later, error, self._ready[0])
+                if not _goes_on(self._later, error, self._ready[0]):
+                    raise
                 route = None
             if route is None:
                 self._ready = []
@@ -133,21 +138,22 @@ class _Search(Generic[T]):
             self._plan.answered(route)
             return got
 
-    def _go_on(self, route: Route, error: UpstreamError | QueueFull) -> None:
-        """Leave what may still be tried after ``route`` failed so. Raises when that is nothing."""
+    def _goes_on(self, route: Route, error: UpstreamError | QueueFull) -> bool:
+        """Leave what may still be tried after ``route`` failed so; False when that is nothing."""
         self._failed = error
         if error.code == ContextLengthExceeded.code:
             self._ready, self._groups = [], self._plan.longer(route)
-            return
-        _raise_unless(bool(self._ready or self._groups), error, route)
+            return True
+        if not _goes_on(bool(self._ready or self._groups), error, route):
+            return False
         self._ready = self._plan.ready(self._ready, error)
+        return True
 
 
-def _raise_unless(more: bool, error: HeadwayError, route: Route) -> None:
-    """Raise ``error`` unless there is more to try and the failure allows it."""
+def _goes_on(more: bool, error: HeadwayError, route: Route) -> bool:
+    """Whether there is more to try and the failure allows it."""
     if isinstance(error, OutcomeUnknown):
         more = more and route.retry.resend_unknown
     elif isinstance(error, QueueFull):
         more = more and route.spill != "never"
-    if not more or isinstance(error, UpstreamRejected):
-        raise error
+    return more and not isinstance(error, UpstreamRejected)

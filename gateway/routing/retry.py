@@ -71,8 +71,8 @@ async def with_retries(
     except UpstreamError as error:
         if rule.attempts == 1 or not may_try_again(error, rule):
             raise
-        first = error
-    return await _again(attempt, first, rule, clock, _Stop(rule, deadline, clock, state, patient))
+        failed = [error]
+    return await _again(attempt, failed, rule, clock, _Stop(rule, deadline, clock, state, patient))
 
 
 class _Stop:
@@ -109,16 +109,16 @@ class _Stop:
 
 async def _again(
     attempt: Callable[[], Awaitable[T]],
-    first: UpstreamError,
+    failed: list[UpstreamError],
     rule: RetryPolicy,
     clock: Clock,
     stop: _Stop,
 ) -> T:
     """Go on after the first failure, which the library is shown as its first attempt.
 
-    Nearly every call works at once: only those that do not pay for the library.
+    Nearly every call works at once: only those that do not pay for the library. ``failed`` is left
+    empty: an error that is kept where it was raised stays until the garbage collector comes by.
     """
-    failed: list[UpstreamError] = [first]
 
     async def once() -> T:
         if failed:
@@ -135,7 +135,12 @@ async def _again(
         sleep=clock.sleep,
         reraise=True,
     )
-    return await retrying(once)
+    try:
+        return await retrying(once)
+    except UpstreamError as error:
+        raise error.with_traceback(None)  # noqa: B904 - of the library's frames, which hold it
+    finally:
+        retrying.iter_state.reset()
 
 
 def _error_of(tried: tenacity.RetryCallState) -> BaseException:
