@@ -119,7 +119,7 @@ def test_rty_10_too_long_to_wait(upstream: ScriptedUpstream) -> None:
     with running_gateway({"up": {"base_url": upstream.url, "timeouts": {"total": 2}}}) as gateway:
         start = time.monotonic()
         got = gateway.chat()
-        assert time.monotonic() - start < 0.5
+        assert time.monotonic() - start < 1.5
         assert (got.status_code, got.headers["retry-after"]) == (429, "3")
         assert len(upstream.calls()) == 1
 

@@ -1,5 +1,6 @@
 """Which target a call reaches, over real HTTP."""
 
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 
 from tests.support.answers import Pace
 from tests.support.gateway import MODEL, chat_body, running_gateway, wait_until
-from tests.support.scripts import Sse, answer, chat_chunk, error, never
+from tests.support.scripts import Sse, answer, chat_chunk, error, never, once
 from tests.support.upstream import ScriptedUpstream
 
 QUICK = {"base": "10ms", "cap": "20ms"}
@@ -76,7 +77,7 @@ def test_rty_14_everything_cooling(
         assert gateway.chat().status_code == 429
         refused = gateway.chat()
         record = gateway.settled(2)[1]
-        assert record.outcome.ended_at - record.intent.started_at < 0.2
+        assert record.outcome.ended_at - record.intent.started_at < 0.8  # its limit is 1 s
         assert (refused.status_code, refused.headers["retry-after"]) == (503, str(first))
         assert (len(upstream.calls()), len(upstream2.calls())) == (1, 1)
         time.sleep(max(0.0, begun + later - time.monotonic()))
@@ -173,7 +174,10 @@ def test_a_full_target_spills_at_once(
     upstream: ScriptedUpstream, upstream2: ScriptedUpstream
 ) -> None:
     """Where the policy says ``now``, nobody waits for a place while another target has one."""
-    upstream.pace = Pace(first=1.0)
+    free = threading.Event()
+    message = {"role": "assistant", "content": "hi"}
+    said = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    upstream.on(MODEL, once(free.is_set, answer(said)))
     lanes = {"interactive": {"max_in_flight": 1, "spill": "now"}}
     targets: Targets = {
         "up1": {"base_url": upstream.url, "lanes": lanes},
@@ -182,9 +186,9 @@ def test_a_full_target_spills_at_once(
     with running_gateway(targets) as gateway, ThreadPoolExecutor(1) as pool:
         first = pool.submit(gateway.chat)
         upstream.wait(lambda: upstream.running == 1)
-        begun = time.monotonic()
         assert gateway.chat().headers["x-headway-target"] == "up2"
-        assert time.monotonic() - begun < 0.5
+        assert not first.done()
+        free.set()
         assert first.result().headers["x-headway-target"] == "up1"
 
 
@@ -211,15 +215,19 @@ def test_attempts_share_the_total_limit(
     """A target that takes over has the time that is left, not a total of its own."""
     upstream.on(MODEL, never())
     upstream2.on(MODEL, never())
-    limits = {"timeouts": {"first_byte": "600ms", "total": "1s"}, "retry": {"attempts": 1}}
+    retry = {"attempts": 1}
     targets: Targets = {
-        "up1": {"base_url": upstream.url, **limits},
-        "up2": {"base_url": upstream2.url, **limits},
+        "up1": {
+            "base_url": upstream.url,
+            "timeouts": {"first_byte": "1.5s", "total": "2s"},
+            "retry": retry,
+        },
+        "up2": {"base_url": upstream2.url, "timeouts": {"total": "2s"}, "retry": retry},
     }
     with running_gateway(targets) as gateway:
         begun = time.monotonic()
         assert gateway.chat().status_code == 504
-        assert 0.9 <= time.monotonic() - begun < 1.4
+        assert 1.9 <= time.monotonic() - begun < 3.4
         assert (len(upstream.calls()), len(upstream2.calls())) == (1, 1)
 
 

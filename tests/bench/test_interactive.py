@@ -1,6 +1,7 @@
 """Timed streamed calls."""
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
@@ -25,10 +26,12 @@ async def test_a_call_is_timed_and_counted(upstream: ScriptedUpstream) -> None:
     """TTFT and gaps follow the server's pace; usage is the server's own."""
     upstream.pace = Pace(first=0.05, token=0.02)
     async with client_of(upstream) as client:
+        began = time.perf_counter()
         timing = await timed_call(client, bodies(1)[0])
-    assert 0.05 <= timing.ttft < 0.5
+        took = time.perf_counter() - began
+    assert timing.ttft >= 0.05
     assert len(timing.gaps) == 3
-    assert all(0.01 <= gap < 0.3 for gap in timing.gaps)
+    assert 0.11 <= timing.ttft + sum(timing.gaps) <= took
     assert (timing.usage.prompt, timing.usage.completion) == upstream.usage()
     assert upstream.calls()[0].json["ignore_eos"] is True
 

@@ -170,19 +170,20 @@ async def test_rows_beyond_the_cap_stay_with_the_others(tmp_path: Path, store: S
     assert lane.purse.held == pytest.approx(0.001)
 
 
-async def test_a_row_that_lacks_money_has_it_fetched_at_once(store: StoreClient) -> None:
-    """Not at the next look."""
+async def test_a_row_that_lacks_money_has_it_fetched_at_once(
+    store: StoreClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not at the next look, which is far away here."""
+    monkeypatch.setattr("gateway.dispatch.purse._EVERY_SECONDS", 60.0)
     one = _Keeper(store)
     task = asyncio.create_task(one.keeper.run())
     async with asyncio.timeout(5):
         while not one.purse.open():  # noqa: ASYNC110 - a state elsewhere
             await asyncio.sleep(0.01)
-    began = asyncio.get_running_loop().time()
     assert not one.purse.affords(3000)
     async with asyncio.timeout(5):
         while not one.purse.affords(3000):  # noqa: ASYNC110 - a state elsewhere
             await asyncio.sleep(0.01)
-    assert asyncio.get_running_loop().time() - began < 0.5
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 

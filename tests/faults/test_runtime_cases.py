@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from gateway.store.client import connect
 from gateway.store.usage import UsageTotals, field_name
 from tests.chaos.proxy import FaultyProxy
 from tests.support.gateway import chat_body
+from tests.support.machine import slowness
 from tests.support.onlooker import looking_on
 from tests.support.scripts import Sse, answer, chat_chunk
 from tests.support.serve import KEY, RunningHeadway, headway, one_target
@@ -51,11 +51,6 @@ sys.exit(answer.status_code != 200)
 """
 
 
-def _slowness() -> float:
-    """How much longer things may take when others use this machine's cores."""
-    return max(1.0, 1.5 * os.getloadavg()[0] / (os.cpu_count() or 1))
-
-
 @pytest.mark.parametrize("upload", [40 * 10**6, pytest.param(200 * 10**6, marks=_LONG)])
 def test_run_05_a_big_prompt_does_not_stall_others(
     tmp_path: Path, upstream: ScriptedUpstream, upload: int
@@ -76,7 +71,7 @@ def test_run_05_a_big_prompt_does_not_stall_others(
                 with running.client() as client:
                     assert client.post("/chat/completions", json=big).status_code == 200
             assert pushing.wait(60) == 0
-        limit = _slowness()
+        limit = slowness()
         assert sorted(sight.health)[int(len(sight.health) * 0.99)] < 0.1 * limit
         assert all(len(times) == 120 for times in sight.arrived)
         gaps = [b - a for times in sight.arrived for a, b in pairwise(times)]

@@ -188,7 +188,7 @@ async def test_many_interim_answers_do_not_move_the_limit() -> None:
         ends = asyncio.get_running_loop().time() + 5
         with pytest.raises(UpstreamError, match="first byte"):
             await connection.send(REQUEST, Timeouts(first_byte=0.1), ends)
-        assert time.monotonic() - start < 1
+        assert time.monotonic() - start < 3
 
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])

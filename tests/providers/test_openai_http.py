@@ -123,7 +123,7 @@ async def test_connect_limit() -> None:
         error_ = await fails(target, Timeouts(connect=0.2))
         assert isinstance(error_, UpstreamTimeout)
         assert error_.code == "connect_timeout"
-        assert time.monotonic() - start < 1
+        assert time.monotonic() - start < 3
         await target.aclose()
         for filler in fillers:
             filler.close()

@@ -151,7 +151,7 @@ async def test_cancel_closes_the_connection(caller: RowCaller, upstream: Scripte
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await upstream.until(lambda: upstream.requests[0].peer_closed_at, timeout=1)
+    await upstream.until(lambda: upstream.requests[0].peer_closed_at)
 
 
 async def test_a_response_of_a_target_without_the_endpoint(

@@ -76,6 +76,17 @@ def after(seconds: float, then: Script) -> Script:
     return script
 
 
+def once(happened: Callable[[], object], then: Script) -> Script:
+    """Do ``then`` when ``happened()`` is true."""
+
+    async def script(exchange: Exchange) -> None:
+        while not happened():  # noqa: ASYNC110 - any condition, from another thread
+            await asyncio.sleep(0.01)
+        await then(exchange)
+
+    return script
+
+
 @dataclass(frozen=True)
 class Sse:
     """A streamed answer under control; use it as a script.
