@@ -39,6 +39,7 @@ def test_records_and_classes(responses: ResponsesPlane) -> None:
     assert (flex.headers["x-headway-class"], flex.json()["service_tier"]) == ("elastic", "flex")
     assert later.headers["x-headway-class"] == "elastic"
     assert later.headers["x-headway-class-reason"] == "background"
+    responses.upstream.wait(lambda: len(responses.upstream.calls()) == 3, 20)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -56,11 +57,11 @@ def test_fallback_to_a_target_without_the_endpoint(responses: ResponsesPlane, st
 
 def test_hosted_tools_go_to_targets_that_have_them(responses: ResponsesPlane) -> None:
     """The others are left out of the plan, even when that one fails."""
-    tools = [{"type": "web_search"}]
-    assert "1 items" in responses.text(model="both", tools=tools)
+    asked = {"model": "both", "tools": [{"type": "web_search"}], "input": "look it up"}
+    assert "1 items" in responses.text(**asked)
     responses.native.enqueue(answer(FAILED, 500))
-    assert '"down"' in responses.text(model="both", tools=tools)
-    assert not responses.upstream.calls()
+    assert '"down"' in responses.text(**asked)
+    assert not responses.upstream.calls("look it up")
 
 
 @pytest.mark.parametrize("model", ["m", "n"])

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from gateway.batches import ingest_run
-from gateway.batches.ingest import IngestRequest
+from gateway.batches.ingest import IngestRequest, Summary
 from gateway.batches.intake import Intake, IntakeRule
 from gateway.core.errors import HeadwayError
 from gateway.core.work import Quota
@@ -116,17 +116,23 @@ async def test_another_takes_over_after_a_crash(plane: BatchPlane) -> None:
     assert (await plane.get(batch["id"]))["status"] == "completed"
 
 
-async def test_a_claim_is_held_on_to(plane: BatchPlane) -> None:
+async def test_a_claim_is_held_on_to(plane: BatchPlane, monkeypatch: pytest.MonkeyPatch) -> None:
     """A validation that takes longer than its claim is not begun by another dispatcher."""
-    await plane.create(await plane.upload(orjson.dumps(chat_line("1", "x" * 600_000))))
-    intake = Intake(plane.batches, plane.blobs, plane.queue, MODELS, plane.clock, IntakeRule(60))
+    begun = asyncio.Event()
+
+    async def slowly(request: IngestRequest) -> Summary:
+        begun.set()
+        await asyncio.sleep(1.2)
+        return await ingest_run.run_ingest(request)
+
+    monkeypatch.setattr("gateway.batches.intake.run_ingest", slowly)
+    await plane.create(await plane.upload(orjson.dumps(chat_line("1", "x"))))
+    intake = Intake(plane.batches, plane.blobs, plane.queue, MODELS, plane.clock, IntakeRule(800))
     step = asyncio.create_task(intake.step())
-    await asyncio.sleep(0.02)
-    started = plane.clock.monotonic()
+    await begun.wait()
     while not step.done():
         assert await plane.batches.claim_intake(1) is None or step.done()
-        await asyncio.sleep(0.005)
-    assert plane.clock.monotonic() - started > 0.06
+        await asyncio.sleep(0.02)
     assert await step
 
 

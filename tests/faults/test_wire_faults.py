@@ -23,7 +23,7 @@ from tests.support.scripts import (
 )
 from tests.support.upstream import ScriptedUpstream
 
-_TIMES = {"connect": "1s", "first_byte": "400ms", "idle": "400ms", "total": "5s"}
+_TIMES = {"connect": "1s", "first_byte": "800ms", "idle": "800ms", "total": "5s"}
 _RETRY = {"attempts": 2, "base": "10ms", "cap": "10ms"}
 _END = [chat_chunk(finish="stop"), usage_chunk(3, 60)]
 _ERROR = {"error": {"message": "boom", "type": "server_error", "param": None, "code": "boom"}}
