@@ -32,6 +32,9 @@ async def test_rows_without_a_token_make_way(tmp_path: Path, store: StoreClient)
         first = rig.target.calls[0]
         waiting = Waiting(1, 0)
         rig.lanes["up"].make_way()
+        async with asyncio.timeout(5):
+            while rig.target.running != {first}:  # noqa: ASYNC110 - a state elsewhere
+                await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)
         assert rig.target.running == {first}
         gone.set()

@@ -185,11 +185,11 @@ def test_bat_02_cancel_while_running(batches: BatchClient, up: ScriptedUpstream)
 
 
 def test_bat_18_expiry(batches: BatchClient, up: ScriptedUpstream, running: RunningHeadway) -> None:
-    """Scaled to a fifth: a window of 2 s in which UP answers 1 of 10."""
+    """Scaled: a window of 4 s in which UP answers 1 of 10."""
     up.on("fast", answer(_PLAIN))
     up.on("lazy", after(30.0, answer(_PLAIN)))
     lines = [chat_line("0", "fast"), *(chat_line(str(n), "lazy") for n in range(1, 10))]
-    batch = batches.ended(batches.start(lines, completion_window="2s")["id"])
+    batch = batches.ended(batches.start(lines, completion_window="4s")["id"])
     assert batch["status"] == "expired"
     assert ids(batches.output(batch)) == ["0"]
     assert {line["error"]["code"] for line in batches.errors(batch)} == {"batch_expired"}

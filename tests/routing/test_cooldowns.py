@@ -8,8 +8,9 @@ from gateway.policy.target import TargetPolicy
 from gateway.routing.cooldowns import SharedCooldowns
 from gateway.routing.state import TargetState
 from gateway.store.client import StoreClient
-from gateway.store.cooldowns import Cooldown, CooldownChannel
+from gateway.store.cooldowns import CHANNEL, Cooldown, CooldownChannel
 from tests.support.routes import a_target
+from tests.support.valkey import somebody_listens
 
 CLOCK = SystemClock()
 TOLD = UpstreamThrottled("x", target="t", status=429, retry_after=30)
@@ -26,7 +27,7 @@ async def test_what_one_is_told_the_other_heeds(store: StoreClient) -> None:
     one, telling = a_gateway("g1", store)
     other, hearing = a_gateway("g2", store)
     listening = asyncio.create_task(hearing.hear())
-    await asyncio.sleep(0.2)
+    await somebody_listens(store, CHANNEL)
     one.credentials.refused(0, TOLD, CLOCK.monotonic())
     await telling.tell()
     async with asyncio.timeout(5):
@@ -45,7 +46,7 @@ async def test_odd_words_are_ignored(store: StoreClient) -> None:
     """Of targets, keys and gateways that are none of ours, and from ourselves."""
     state, hearing = a_gateway("g2", store)
     listening = asyncio.create_task(hearing.hear())
-    await asyncio.sleep(0.2)
+    await somebody_listens(store, CHANNEL)
     channel = CooldownChannel(store)
     for word in (
         Cooldown("g1", "gone", 0, 9),
@@ -68,7 +69,7 @@ async def test_what_is_over_is_not_told(store: StoreClient) -> None:
     await asyncio.sleep(0.01)
     words = CooldownChannel(store).listen()
     first = asyncio.create_task(anext(words))
-    await asyncio.sleep(0.2)
+    await somebody_listens(store, CHANNEL)
     await telling.tell()
     await CooldownChannel(store).publish(Cooldown("g9", "t", 0, 1))
     assert (await first).gateway == "g9"

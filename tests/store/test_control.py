@@ -79,11 +79,11 @@ async def test_a_paused_segment_still_expires_and_can_be_cancelled(queue: QueueC
 
 async def test_a_resume_keeps_a_delay(queue: QueueClient) -> None:
     """What was to wait for its time still does."""
-    await queue.enqueue(SHARD, segment("a.0", 2, delay_ms=60))
+    await queue.enqueue(SHARD, segment("a.0", 2, delay_ms=400))
     await queue.pause(SHARD, Scope("segment", "a.0"))
     await queue.resume(SHARD, Scope("segment", "a.0"))
     assert await queue.lease(SHARD, "w", 9, 10**9, 5000) is None
-    await asyncio.sleep(0.08)
+    await asyncio.sleep(0.45)
     await queue.tick(SHARD, 10)
     assert (await _lease(queue, 9)).rows == 2
 
@@ -195,9 +195,9 @@ async def test_a_clock_that_leaps_expires_nothing(store: StoreClient) -> None:
     """More than 5 minutes ahead of what the caller's own clock says: until it is confirmed."""
     own = 1000.0
     queue = QueueClient(store, lambda: own)
-    await queue.enqueue(SHARD, segment("a.0", 1, window_ms=20))
+    await queue.enqueue(SHARD, segment("a.0", 1, window_ms=300))
     assert (await queue.tick(SHARD, 10)).jump_ms == 0
-    await asyncio.sleep(0.03)
+    await asyncio.sleep(0.35)
     own -= 600
     ticked = await queue.tick(SHARD, 10)
     assert ticked.expired == 0
@@ -217,9 +217,9 @@ async def test_a_quiet_time_is_no_leap(store: StoreClient) -> None:
     """Hours without a tick, seen by both clocks, expire what is due."""
     own = 1000.0
     queue = QueueClient(store, lambda: own)
-    await queue.enqueue(SHARD, segment("a.0", 1, window_ms=20))
+    await queue.enqueue(SHARD, segment("a.0", 1, window_ms=300))
     await queue.tick(SHARD, 10)
-    await asyncio.sleep(0.03)
+    await asyncio.sleep(0.35)
     own += 7200
     ticked = await queue.tick(SHARD, 10)
     assert (ticked.expired, ticked.jump_ms) == (1, 0)

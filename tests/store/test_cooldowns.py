@@ -8,6 +8,7 @@ from gateway.core.errors import StoreUnavailable
 from gateway.store.client import StoreClient, connect
 from gateway.store.cooldowns import CHANNEL, Cooldown, CooldownChannel
 from tests.support.ports import free_port
+from tests.support.valkey import somebody_listens
 
 
 async def test_words_arrive_as_said(store: StoreClient) -> None:
@@ -15,7 +16,7 @@ async def test_words_arrive_as_said(store: StoreClient) -> None:
     channel = CooldownChannel(store)
     words = channel.listen()
     first = asyncio.create_task(anext(words))
-    await asyncio.sleep(0.2)
+    await somebody_listens(store, CHANNEL)
     for odd in (b"x", b"[]", b'["g", "t", "x", 1]', b"{}", b"[1, 2, null, 3]"):
         await store.publish(CHANNEL, odd)
     said = Cooldown("g1", "t", 1, 2.5)

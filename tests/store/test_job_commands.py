@@ -31,10 +31,10 @@ async def test_a_claim_is_exclusive_until_it_runs_out(store: StoreClient) -> Non
     jobs = JobCommands(store)
     await jobs.ask_intake("batch_2", 2000)
     await jobs.ask_intake("batch_1", 1000)
-    claimed = await asyncio.gather(*(jobs.claim_intake(80) for _ in range(3)))
+    claimed = await asyncio.gather(*(jobs.claim_intake(500) for _ in range(3)))
     assert sorted(claimed, key=str) == [None, "batch_1", "batch_2"]
     await jobs.claim_intake(60_000, "batch_2")
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(0.55)
     assert await jobs.claim_intake(60_000) == "batch_1"
     await jobs.end_intake("batch_2")
     assert await jobs.claim_intake(60_000, "batch_2") is None

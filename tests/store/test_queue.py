@@ -108,11 +108,11 @@ async def test_a_segment_with_only_a_later_retry_is_not_lost(queue: QueueClient)
     await queue.enqueue(SHARD, segment("a.0", 1))
     lease = await queue.lease(SHARD, "w", 1, 10**9, 60_000)
     assert lease is not None
-    failure = RowFailure(0, TryKind.THROTTLE, "upstream_throttled", retry_after_ms=80)
+    failure = RowFailure(0, TryKind.THROTTLE, "upstream_throttled", retry_after_ms=400)
     await queue.nack(SHARD, lease.id, "a.0", [failure], RULE)
     assert await queue.lease(SHARD, "w", 1, 10**9, 60_000) is None
     assert await queue.audit(SHARD) == []
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(0.45)
     assert (await queue.tick(SHARD, 10)).promoted == 1
     again = await queue.lease(SHARD, "w", 1, 10**9, 60_000)
     assert again is not None
@@ -121,12 +121,12 @@ async def test_a_segment_with_only_a_later_retry_is_not_lost(queue: QueueClient)
 
 async def test_a_delayed_segment_waits_for_its_time(queue: QueueClient) -> None:
     """QUE-06: nothing of it is leased before; the tick after it brings all rows, once."""
-    await queue.enqueue(SHARD, segment("a.0", 2, delay_ms=80))
+    await queue.enqueue(SHARD, segment("a.0", 2, delay_ms=400))
     assert await queue.lease(SHARD, "w", 4, 10**9, 60_000) is None
     assert (await queue.tick(SHARD, 10)).promoted == 0
     assert await queue.audit(SHARD) == []
     assert (await queue.stats(SHARD))["later"] == 1
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(0.45)
     assert (await queue.tick(SHARD, 10)).promoted == 1
     lease = await queue.lease(SHARD, "w", 4, 10**9, 60_000)
     assert lease is not None
@@ -190,11 +190,11 @@ async def test_a_rescue_looks_past_what_has_nothing_to_hand_out(queue: QueueClie
 async def test_an_extended_lease_is_kept(queue: QueueClient) -> None:
     """QUE-02: work longer than the lease stays where it is while it is extended."""
     await queue.enqueue(SHARD, segment("a.0", 2))
-    lease = await queue.lease(SHARD, "w", 2, 10**9, 100)
+    lease = await queue.lease(SHARD, "w", 2, 10**9, 500)
     assert lease is not None
     for _ in range(6):
-        await asyncio.sleep(0.05)
-        answer = await queue.extend(SHARD, "w", 100, [lease.id, "77"])
+        await asyncio.sleep(0.1)
+        answer = await queue.extend(SHARD, "w", 500, [lease.id, "77"])
         assert (set(answer.alive), answer.gone) == ({lease.id}, ("77",))
         assert (await queue.reap(SHARD, 10, RULE)).leases == 0
 

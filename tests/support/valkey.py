@@ -1,5 +1,6 @@
 """A real Valkey for tests: one server per session, emptied before each test."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -33,6 +34,13 @@ async def store(valkey_server: EmbeddedServer) -> AsyncIterator[StoreClient]:
 async def store_url(valkey_server: EmbeddedServer, store: StoreClient) -> str:
     """URL of an empty server, for processes of their own."""
     return valkey_server.url
+
+
+async def somebody_listens(store: StoreClient, channel: str) -> None:
+    """Wait until the server knows of a listener, who then hears all that is said."""
+    async with asyncio.timeout(10):
+        while not (await store.execute_command("PUBSUB", "NUMSUB", channel))[1]:  # noqa: ASYNC110 - a state elsewhere
+            await asyncio.sleep(0.01)
 
 
 def server_in(directory: Path) -> EmbeddedServer:

@@ -48,8 +48,9 @@ async def test_a_server_that_fails_is_counted() -> None:
         host.take_call(call)
         host.lane = OfflineLane(Backlog([(5, 5)]), FixedWindow(1), host, clock)
         host.lane.start_ready()
-        await asyncio.sleep(0.2)
-        assert call.failed
+        async with asyncio.timeout(5):
+            while not (call.failed and host.failures):  # noqa: ASYNC110 - no event there
+                await asyncio.sleep(0.01)
         assert host.failures == 1
         assert record.rows == 0
         await host.close()
