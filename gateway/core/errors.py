@@ -292,6 +292,10 @@ class OutcomeUnknown(UpstreamError):
 
 
 class StreamInterrupted(UpstreamError):
-    """The stream had begun and did not come to its proper end."""
+    """The stream had begun and did not come to its proper end.
 
+    ``cut`` says that the connection broke off, so that nobody knows what else was sent.
+    """
+
+    cut: bool = False
     code = "upstream_stream_interrupted"

@@ -4,11 +4,11 @@ from gateway.core.errors import (
     OutcomeUnknown,
     StreamInterrupted,
     UpstreamError,
-    UpstreamFailed,
     UpstreamTimeout,
 )
 from gateway.core.usage import Usage
 from gateway.metering.counter import estimate_tokens
+from gateway.providers.broken_answers import UNUSABLE
 
 _NOT_CONNECTED = "connect_timeout"
 
@@ -16,16 +16,17 @@ _NOT_CONNECTED = "connect_timeout"
 def may_have_worked(error: BaseException) -> bool:
     """Whether a target that has the whole request may have worked on it, and nobody heard.
 
-    So it is when its answer did not come, broke off or made no sense, and when we broke off.
-    What told its failure, by status or by an event, is believed: it charges nothing.
+    So it is when its answer did not come or broke off, when we did not read it to its end, and when
+    the caller left. What came whole is believed: a failure, or a page that is no answer, charges
+    nothing.
     """
+    if not isinstance(error, UpstreamError):
+        return True
     if isinstance(error, UpstreamTimeout):
         return error.code != _NOT_CONNECTED
-    if isinstance(error, UpstreamFailed):
-        return error.status is None
-    return isinstance(error, OutcomeUnknown | StreamInterrupted) or not isinstance(
-        error, UpstreamError
-    )
+    if isinstance(error, StreamInterrupted):
+        return error.cut
+    return isinstance(error, OutcomeUnknown) or error.code in UNUSABLE
 
 
 def unreported(prompt_bytes: int) -> Usage:

@@ -235,7 +235,9 @@ class Connection(asyncio.Protocol):
         return UpstreamFailed("The target's answer is not valid HTTP.", target=self._target)
 
     def _broken_off(self) -> UpstreamError:
-        return ended_early(self._target)
+        error = ended_early(self._target)
+        error.cut = True
+        return error
 
 
 def _no_answer(target: str) -> UpstreamError:

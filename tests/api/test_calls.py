@@ -107,12 +107,12 @@ def test_tier_a_target_tells_itself_is_kept(upstream: ScriptedUpstream) -> None:
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize(
-    "script", [never(), hang_up(), hang_up(reset=True), raw(b"<html>"), _cut, Sse([_ROLE], "close")]
+    "script", [never(), hang_up(), hang_up(reset=True), _cut, Sse([_ROLE], "close")]
 )
 def test_a_call_that_ended_without_a_report_is_an_estimate(
     upstream: ScriptedUpstream, script: Script, *, stream: bool
 ) -> None:
-    """Silence, a cut and nonsense: the target may have worked on the prompt, so it is counted."""
+    """Silence and a cut: the target may have worked on the prompt, so it is counted."""
     upstream.on(MODEL, script)
     with running_gateway({"up": {"base_url": upstream.url, "timeouts": _TIMES}}) as gateway:
         gateway.chat(stream=stream)
@@ -152,11 +152,13 @@ def test_a_caller_that_leaves_before_anything_was_sent_costs_nothing(
 
 
 @pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("script", [error(429), error(503), error(500), error(400), answer(_BAD)])
+@pytest.mark.parametrize(
+    "script", [error(429), error(503), error(500), error(400), answer(_BAD), raw(b"<html>")]
+)
 def test_a_call_that_a_target_refused_is_an_exact_nothing(
     upstream: ScriptedUpstream, script: Script, *, stream: bool
 ) -> None:
-    """Whoever says that it did nothing, or failed, is believed."""
+    """Whoever says that it did nothing, or failed, or gave a page for an answer, is believed."""
     upstream.on(MODEL, script)
     with running_gateway({"up": {"base_url": upstream.url, "retry": _ONCE}}) as gateway:
         gateway.chat(stream=stream)

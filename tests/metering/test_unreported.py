@@ -16,23 +16,29 @@ from gateway.core.errors import (
 )
 from gateway.core.usage import Usage
 from gateway.metering.unreported import may_have_worked, unreported
-from gateway.providers.broken_answers import malformed_answer, too_long
+from gateway.providers.broken_answers import ended_early, malformed_answer, too_long
+
+
+def cut() -> StreamInterrupted:
+    """A connection that broke off."""
+    error = ended_early("t")
+    error.cut = True
+    return error
 
 
 @pytest.mark.parametrize(
     "error",
     [
         OutcomeUnknown("cut", target="t"),
-        StreamInterrupted("cut", target="t"),
+        cut(),
         UpstreamTimeout("first byte", target="t"),
-        malformed_answer("t"),
         too_long(5, "t"),
         asyncio.CancelledError(),
         RuntimeError("a fault of ours"),
     ],
 )
 def test_nobody_heard_what_the_target_did(error: BaseException) -> None:
-    """It may have worked whenever its answer did not come whole and was no refusal."""
+    """It may have worked whenever its answer did not come whole."""
     assert may_have_worked(error)
 
 
@@ -45,10 +51,12 @@ def test_nobody_heard_what_the_target_did(error: BaseException) -> None:
         UpstreamRejected("no", target="t", status=400),
         UpstreamCredential("no", target="t", status=401),
         UpstreamFailed("it failed", target="t", status=500),
+        malformed_answer("t"),
+        ended_early("t"),
     ],
 )
 def test_what_was_told_or_never_arrived_is_no_work(error: BaseException) -> None:
-    """A target that says that it failed is believed, as one that was never reached."""
+    """An answer that came whole is believed, whatever it is, as a target that was never reached."""
     assert not may_have_worked(error)
 
 

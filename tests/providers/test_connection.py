@@ -121,8 +121,9 @@ async def test_what_came_is_read_before_the_break_shows() -> None:
         await connection.send(REQUEST, Timeouts(), asyncio.get_running_loop().time() + 5)
         await asyncio.sleep(0.05)
         assert await connection.piece() == b"abc"
-        with pytest.raises(StreamInterrupted):
+        with pytest.raises(StreamInterrupted) as caught:
             await connection.piece()
+        assert caught.value.cut
 
 
 async def test_no_http() -> None:
