@@ -5,13 +5,18 @@ from typing import Any
 from gateway.api.chunk_template import ChunkTemplate
 from gateway.api.relay import HEARTBEAT
 from gateway.core.errors import UpstreamError
-from gateway.core.exact_json import dumps, loads
-from gateway.core.nesting import too_deep
+from gateway.core.exact_json import dumps
+from gateway.core.large_json import LARGE, TooManyValues
 from gateway.core.usage import Usage
 from gateway.metering.counter import StreamMeter
 from gateway.metering.record import CallTiming
 from gateway.providers.answers import choices_of, error_in
-from gateway.providers.broken_answers import ended_early, endless_event, malformed_stream
+from gateway.providers.broken_answers import (
+    crowded_event,
+    ended_early,
+    endless_event,
+    malformed_stream,
+)
 from gateway.providers.failures import stream_failure
 from gateway.providers.scrubber import Scrubber
 from gateway.providers.sse import DONE, EventSplitter, parse_event
@@ -67,6 +72,10 @@ class ChunkRelay:
     def timing(self) -> CallTiming:
         """Time to the first content and the gaps so far."""
         return self._meter.timing
+
+    def is_large(self, piece: bytes) -> bool:
+        """Whether what ``piece`` may complete is better taken beside the event loop."""
+        return self._splitter.waiting + len(piece) > LARGE
 
     def take(self, piece: bytes, now: float) -> bytes:
         """What to pass on of ``piece``, complete events only.
@@ -136,13 +145,12 @@ class ChunkRelay:
     def _read(self, data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """The chunk and its choices, if it is one that a client can read."""
         try:
-            chunk = loads(data)
-            choices = choices_of(chunk)
+            chunk = parse_event(data)
+            return chunk, choices_of(chunk)
+        except TooManyValues:
+            raise crowded_event(self._target) from None
         except ValueError:
             raise malformed_stream(self._target) from None
-        if too_deep(data, chunk):
-            raise malformed_stream(self._target)
-        return chunk, choices
 
     def _shown(self, data: bytes, chunk: dict[str, Any], choices: list[dict[str, Any]]) -> bytes:
         if self._early or any(map(_lacks_delta, choices)):
@@ -177,6 +185,8 @@ class ChunkRelay:
             return data
         try:
             return dumps(parse_event(data))
+        except TooManyValues:
+            raise crowded_event(self._target) from None
         except ValueError:
             raise malformed_stream(self._target) from None
 

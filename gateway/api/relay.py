@@ -1,5 +1,6 @@
 """What passes a target's stream on to a client, whatever the API of the two."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
@@ -35,6 +36,9 @@ class Relay(Protocol):
     def timing(self) -> CallTiming:
         """Time to the first content and the gaps so far."""
 
+    def is_large(self, piece: bytes) -> bool:
+        """Whether what ``piece`` may complete is better taken beside the event loop."""
+
     def take(self, piece: bytes, now: float) -> bytes:
         """What to pass on of ``piece``. Raises UpstreamError."""
 
@@ -48,6 +52,20 @@ class Shown:
 
     data: bytes
     failure: UpstreamError | None = None
+
+
+async def take(relay: Relay, piece: bytes, now: Callable[[], float]) -> bytes:
+    """``relay.take``; what may be a large event is taken in a thread."""
+    if relay.is_large(piece):
+        return await asyncio.to_thread(relay.take, piece, now())
+    return relay.take(piece, now())
+
+
+async def end(relay: Relay, now: Callable[[], float]) -> bytes:
+    """``relay.end``; what is left of a large event is taken in a thread."""
+    if relay.is_large(b""):
+        return await asyncio.to_thread(relay.end, now())
+    return relay.end(now())
 
 
 async def first_shown(
@@ -70,7 +88,7 @@ async def first_shown(
         taken = await whole(piece) if start in _PLAIN else piece
         blank = blank and not start
         try:
-            data = relay.take(taken, now())
+            data = await take(relay, taken, now)
         except UpstreamError as error:
             if not relay.committed:
                 raise
@@ -80,4 +98,4 @@ async def first_shown(
             shown.append(data)
         if relay.committed or relay.done or (shown and not content):
             return Shown(b"".join(shown))
-    return Shown(b"".join([*shown, relay.end(now())]))
+    return Shown(b"".join([*shown, await end(relay, now)]))

@@ -10,11 +10,17 @@ from gateway.api.relay import HEARTBEAT
 from gateway.core.clock import Clock
 from gateway.core.errors import UpstreamError
 from gateway.core.exact_json import dumps
+from gateway.core.large_json import LARGE, TooManyValues
 from gateway.core.usage import Usage
 from gateway.metering.counter import StreamMeter
 from gateway.metering.record import CallTiming
 from gateway.providers.answers import choices_of, error_in
-from gateway.providers.broken_answers import ended_early, endless_event, malformed_stream
+from gateway.providers.broken_answers import (
+    crowded_event,
+    ended_early,
+    endless_event,
+    malformed_stream,
+)
 from gateway.providers.failures import stream_failure
 from gateway.providers.scrubber import Scrubber
 from gateway.providers.sse import DONE, EventSplitter, parse_event
@@ -61,6 +67,10 @@ class ResponseRelay(ABC):
         """Time to the first content and the gaps so far."""
         return self._meter.timing
 
+    def is_large(self, piece: bytes) -> bool:
+        """Whether what ``piece`` may complete is better taken beside the event loop."""
+        return self._splitter.waiting + len(piece) > LARGE
+
     def take(self, piece: bytes, now: float) -> bytes:
         """What to pass on of ``piece``, complete events only. Raises UpstreamError."""
         shown: list[bytes] = []
@@ -90,6 +100,8 @@ class ResponseRelay(ABC):
             if isinstance(event, dict) and (error := error_in(event)):
                 raise stream_failure(self._target, error, self._scrub)
             return self._shown(event, data, now)
+        except TooManyValues:
+            raise crowded_event(self._target) from None
         except MALFORMED:
             raise malformed_stream(self._target) from None
 

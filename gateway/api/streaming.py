@@ -11,7 +11,7 @@ from functools import partial
 from starlette.types import Send
 
 from gateway.api.calls import Call, Held
-from gateway.api.relay import HEARTBEAT, Relay, Shown, first_shown
+from gateway.api.relay import HEARTBEAT, Relay, Shown, end, first_shown, take
 from gateway.api.unstreamed import events_of_whole
 from gateway.core.errors import (
     Draining,
@@ -158,12 +158,12 @@ async def _follow(client: ClientStream, begun: _Begun, now: Callable[[], float])
     if begun.shown.failure is not None:
         raise begun.shown.failure
     async for piece in begun.held.reply.body:
-        data = begun.relay.take(piece, now())
+        data = await take(begun.relay, piece, now)
         if begun.relay.done:
             return data
         if data:
             await client.write(data)
-    return begun.relay.end(now())
+    return await end(begun.relay, now)
 
 
 async def _break_off(call: Call, client: ClientStream, error: UpstreamError, before: bytes) -> None:

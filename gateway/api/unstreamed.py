@@ -1,14 +1,17 @@
 """A target that answers a streamed call with one plain answer: what it says, as a stream."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 from gateway.api.calls import Call
 from gateway.core.endpoints import CHAT, RESPONSES
 from gateway.core.exact_json import dumps
+from gateway.core.large_json import LARGE
 from gateway.providers.answers import plain_answer
 from gateway.providers.base import Reply
 from gateway.providers.broken_answers import malformed_answer
+from gateway.providers.scrubber import Scrubber
 from gateway.providers.sse import BOM
 from gateway.responses.builder import MALFORMED
 from gateway.responses.events import ENDED, encoded
@@ -29,6 +32,12 @@ async def events_of_whole(call: Call, route: Route, reply: Reply, begun: bytes) 
     data = begun.removeprefix(BOM) + await reply.read()
     endpoint, _ = call.asked_of(route)
     scrub = call.parts.registry.scrubber(route.target)
+    if len(data) > LARGE:
+        return await asyncio.to_thread(_events, data, endpoint, route, scrub)
+    return _events(data, endpoint, route, scrub)
+
+
+def _events(data: bytes, endpoint: str, route: Route, scrub: Scrubber) -> bytes:
     answer = plain_answer(data, endpoint, route.target, scrub)
     try:
         return _response(answer) if endpoint == RESPONSES else b"".join(_chunks(answer, endpoint))

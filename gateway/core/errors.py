@@ -292,10 +292,7 @@ class OutcomeUnknown(UpstreamError):
 
 
 class StreamInterrupted(UpstreamError):
-    """The stream had begun and did not come to its proper end.
-
-    ``cut`` says that the connection broke off, so that nobody knows what else was sent.
-    """
+    """The stream had begun and did not end properly; ``cut``: since the connection broke off."""
 
     cut: bool = False
     code = "upstream_stream_interrupted"

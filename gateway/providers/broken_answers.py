@@ -9,6 +9,9 @@ TOO_LONG = "answer_too_long"
 UNUSABLE = frozenset({TOO_DEEP, TOO_LONG})
 #: Bytes that an event may have.
 LONGEST_EVENT = 16 * 2**20
+#: Objects and arrays in an event: 2,300 tokens of a whole response, each with 20 likely ones, have
+#: as many. Reading them holds up all other calls for some hundredths of a second.
+MOST_PARTS = 100_000
 
 
 def ended_early(target: str) -> StreamInterrupted:
@@ -29,6 +32,12 @@ def malformed_answer(target: str) -> UpstreamFailed:
 def endless_event(target: str) -> UpstreamFailed:
     """An event grows beyond LONGEST_EVENT."""
     message = f"The target's stream has an event of more than {LONGEST_EVENT} bytes."
+    return UpstreamFailed(message, target=target)
+
+
+def crowded_event(target: str) -> UpstreamFailed:
+    """An event has more than MOST_PARTS objects and arrays."""
+    message = f"The target's stream has an event of more than {MOST_PARTS} objects and arrays."
     return UpstreamFailed(message, target=target)
 
 

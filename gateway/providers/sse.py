@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any
 
 from gateway.core.exact_json import dumps, loads
+from gateway.core.large_json import LARGE, TooManyValues, has_more
 from gateway.core.nesting import too_deep
-from gateway.providers.broken_answers import LONGEST_EVENT, endless_event
+from gateway.providers.broken_answers import LONGEST_EVENT, MOST_PARTS, endless_event
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _LINE_COST = 64
@@ -35,6 +36,11 @@ class EventSplitter:
         """Whether part of an event waits for its end."""
         return bool(self._rest or self._data or self._is_error)
 
+    @property
+    def waiting(self) -> int:
+        """Bytes of the event that waits for its end."""
+        return len(self._rest) + self._size
+
     def feed(self, piece: bytes) -> Iterator[bytes]:
         """The events that ``piece`` completes. Raises ValueError when one grows without end."""
         text = piece
@@ -61,7 +67,7 @@ class EventSplitter:
         self._check()
 
     def _check(self) -> None:
-        if len(self._rest) + self._size > LONGEST_EVENT:
+        if self.waiting > LONGEST_EVENT:
             raise ValueError("an event is too long")
 
     def _lines(self, text: bytes) -> Generator[bytes, None, bytes]:
@@ -117,8 +123,11 @@ def _as_error(data: bytes) -> bytes:
 def parse_event(data: bytes) -> Any:
     """The JSON of an event's data; one that was split over data lines inside a text is mended.
 
-    Raises ValueError when it is no JSON, or nested so deeply that it could not be written again.
+    Raises ValueError when it is no JSON, or nested so deeply that it could not be written again;
+    TooManyValues for one with so many parts that reading it would hold up everybody.
     """
+    if len(data) > LARGE and has_more(data, b"{[", MOST_PARTS):
+        raise TooManyValues
     try:
         value = loads(data)
     except ValueError:

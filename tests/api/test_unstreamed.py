@@ -1,11 +1,14 @@
 """Plain answers of targets to streamed calls, over real HTTP."""
 
+import threading
 from typing import Any
 
 import orjson
 import pytest
 
+from gateway.api import unstreamed
 from gateway.metering.record import CallStatus
+from gateway.providers.answers import plain_answer
 from tests.api.test_streaming import sdk
 from tests.support.gateway import MODEL, running_gateway
 from tests.support.responses import ResponsesPlane, native_response, said
@@ -15,6 +18,26 @@ from tests.support.upstream import ScriptedUpstream
 LOADING = {"message": "model is loading", "type": "server_error", "code": "overloaded"}
 TOOL = {"id": "t1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 AS_EVENTS = {"content-type": "text/event-stream"}
+
+
+def test_a_large_answer_is_read_beside_the_loop(
+    upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a small one on it, for a thread costs more."""
+    threads = []
+
+    def noted(*call: Any) -> Any:
+        threads.append(threading.current_thread().name.startswith("asyncio_"))
+        return plain_answer(*call)
+
+    monkeypatch.setattr(unstreamed, "plain_answer", noted)
+    for size in (100, 200_000):
+        choice = {"message": {"content": "x" * size}, "finish_reason": "stop"}
+        upstream.enqueue(answer({"choices": [choice]}))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        for size in (100, 200_000):
+            assert "x" * size in gateway.chat(stream=True).text
+    assert threads == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,12 @@ async def test_an_event_nested_too_deeply_is_told_apart(levels: int) -> None:
     assert (told.value.code, caught.value.code) == (TOO_DEEP, "upstream_failed")
 
 
+async def test_an_event_of_too_many_parts_is_a_failure() -> None:
+    """It is not read at all."""
+    with pytest.raises(UpstreamFailed, match="objects and arrays"):
+        await together(b'{"choices":[],"x":[' + b",".join([b"[]"] * 100_001) + b"]}")
+
+
 @pytest.mark.parametrize("chat", [True, False])
 async def test_equals_the_plain_answer(*, chat: bool) -> None:
     """What was streamed and what a plain call gets are the same object."""

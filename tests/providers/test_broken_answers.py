@@ -7,6 +7,7 @@ import pytest
 from gateway.core.errors import StreamInterrupted, UpstreamFailed
 from gateway.providers.broken_answers import (
     TOO_DEEP,
+    crowded_event,
     ended_early,
     endless_event,
     malformed_answer,
@@ -26,7 +27,8 @@ def test_too_deep_is_told_apart(unreadable: Callable[[bytes, str], UpstreamFaile
 def test_the_target_is_named_and_nothing_it_said() -> None:
     """A stream that ends is interrupted, everything else is the target's failure."""
     assert type(ended_early("up")) is StreamInterrupted
-    for error in (ended_early("up"), endless_event("up"), malformed_stream("up")):
+    made = ended_early, endless_event, crowded_event, malformed_stream
+    for error in (make("up") for make in made):
         assert error.target == "up"
     quoted = unreadable_answer(b"secret words", "up")
     assert (type(quoted), "secret" in quoted.message) == (UpstreamFailed, False)

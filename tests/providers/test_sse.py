@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.core.errors import UpstreamFailed
+from gateway.core.large_json import TooManyValues
 from gateway.providers import sse
 from gateway.providers.sse import EventSplitter, events, parse_event
 
@@ -100,6 +101,27 @@ def test_an_event_nested_too_deeply() -> None:
     """It could not be passed on: it counts as no JSON."""
     with pytest.raises(ValueError, match="deep"):
         parse_event(b'{"x":' + b"[" * 300 + b"]" * 300 + b"}")
+
+
+def test_an_event_of_too_many_parts_is_not_read() -> None:
+    """Objects and arrays are counted, not their signs in texts."""
+    crowded = b'{"x":[' + b",".join([b'{"a":[]}'] * 60_000) + b"]}"
+    with pytest.raises(TooManyValues):
+        parse_event(crowded)
+    assert len(parse_event(b'{"x":[' + b",".join([b'{"a":1}'] * 60_000) + b"]}")["x"]) == 60_000
+    assert parse_event(b'{"x":"' + b"{[" * 200_000 + b'"}') == {"x": "{[" * 200_000}
+
+
+def test_what_waits_is_told() -> None:
+    """Bytes of whole lines and of the one that has no end yet."""
+    splitter = EventSplitter()
+    assert splitter.waiting == 0
+    list(splitter.feed(b"data: " + b"x" * 100))
+    assert 100 <= splitter.waiting < 200
+    list(splitter.feed(b"\ndata: " + b"x" * 100))
+    assert splitter.waiting >= 200
+    assert list(splitter.feed(b"\n\n"))
+    assert splitter.waiting == 0
 
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
