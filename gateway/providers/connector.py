@@ -57,7 +57,8 @@ class Connector:
                 target=self.target,
                 code="connect_timeout",
             ) from None
-        except (OSError, ssl.SSLError):
+        except (OSError, ssl.SSLError) as error:
+            error.__traceback__ = None  # of frames that hold the error
             self._known_until = 0.0
             raise UpstreamRefused("The target cannot be reached.", target=self.target) from None
         self._all.add(made)

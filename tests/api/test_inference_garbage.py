@@ -31,6 +31,17 @@ def test_failed_calls(upstream: ScriptedUpstream, script: Script) -> None:
             assert found == []
 
 
+def test_refused_calls(upstream: ScriptedUpstream) -> None:
+    """A target that is not there."""
+    upstream.refuse()
+    with running_gateway({"up": {"base_url": upstream.url, **_TARGET}}) as gateway:
+        with left_over() as found:
+            gateway.chat()
+            gateway.settled(1)
+            _rest()
+        assert found == []
+
+
 @pytest.mark.parametrize("leaves", [False, True])
 def test_watched_calls(upstream: ScriptedUpstream, *, leaves: bool) -> None:
     """A call that lasts long enough to be watched, to its end or until its client leaves."""

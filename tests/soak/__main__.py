@@ -1,9 +1,10 @@
 """``python -m tests.soak --minutes 30``: interactive load with faults; nothing may be left behind.
 
-The gateway is loaded to 60 % of what it and this load reach together on the machine. 5 % of the
-targets' answers are broken, 5 % of the clients leave, one of two targets comes and goes. Then each
-failed call must have a fault that explains it, each call must be in the ledger once, and memory,
-descriptors, tasks and places must be what they were.
+First as many calls are open at once as ever may be, then a load runs for 20 seconds; there memory
+and the rest are read, and again at the end. The load is 60 % of what it and the gateway reach
+together on the machine. 5 % of the targets' answers are broken, 5 % of the clients leave, one of
+two targets comes and goes. Each failed call must have a fault that explains it, each call must be
+in the ledger once, and memory, descriptors, tasks and places must be what they were.
 """
 
 import argparse
@@ -33,7 +34,7 @@ def main() -> int:
 def _told(outcome: Outcome) -> str:
     first, last = outcome.readings
     lines = [
-        f"{outcome.rate:.0f} calls a second: {dict(outcome.calls)}",
+        f"{outcome.filled} calls at once, then {outcome.rate:.0f} a second: {dict(outcome.calls)}",
         f"broken answers: {dict(outcome.struck)}",
         (
             f"memory {first.rss / 2**20:.1f} -> {last.rss / 2**20:.1f} MiB, descriptors "

@@ -5,6 +5,7 @@ import json
 import random
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from tests.support.gateway import chat_body
 from tests.support.plain_http import ask, end_of, id_of, status_of
@@ -28,8 +29,17 @@ class Fate:
 
 async def call(port: int, chance: random.Random, leaving: float) -> Fate:
     """A chat call, streamed or not; a share ``leaving`` goes away before its end."""
-    members = {"stream": chance.random() < 0.6, "max_tokens": chance.randint(2, 24)}
+    stream, tokens = chance.random() < 0.6, chance.randint(2, 24)
     leaves = chance.uniform(0, 0.15) if chance.random() < leaving else None
+    return await _answered(port, leaves, stream=stream, max_tokens=tokens)
+
+
+async def long_call(port: int, tokens: int) -> Fate:
+    """A streamed chat call of so many tokens, to its end."""
+    return await _answered(port, None, stream=True, max_tokens=tokens)
+
+
+async def _answered(port: int, leaves: float | None, **members: Any) -> Fate:
     body = json.dumps(chat_body("soak", **members)).encode()
     began, got = time.monotonic(), bytearray()
     try:

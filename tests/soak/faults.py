@@ -11,6 +11,8 @@ from tests.support.exchange import Exchange
 from tests.support.scripts import Script, Sse, chat_chunk, error, hang_up, never, raw
 from tests.support.upstream import ScriptedUpstream
 
+USUAL = Pace(0.02, 0.005)
+SLOW = Pace(0.02, 0.5)
 _TOKENS = [chat_chunk(f"w{n} ") for n in range(4)]
 _ERROR = {"error": {"message": "boom", "type": "server_error", "param": None, "code": "boom"}}
 FAULTS: dict[str, Script] = {
@@ -28,10 +30,14 @@ FAULTS: dict[str, Script] = {
 
 @dataclass
 class Faulty:
-    """A script: ``share`` of the answers is one of ``FAULTS``; ``struck`` says which calls."""
+    """A script: ``share`` of the answers is one of ``FAULTS``; ``struck`` says which calls.
+
+    ``pace`` is that of the others.
+    """
 
     chance: random.Random
     share: float
+    pace: Pace = field(default_factory=lambda: USUAL)
     seen: set[str] = field(default_factory=set)
     struck: dict[str, str] = field(default_factory=dict)
 
@@ -43,7 +49,7 @@ class Faulty:
             self.struck[call] = self.chance.choice(list(FAULTS))
             await FAULTS[self.struck[call]](exchange)
         else:
-            await answers.generate(exchange, Shape(chat=True), Pace(0.02, 0.005))
+            await answers.generate(exchange, Shape(chat=True), self.pace)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""A soak: start, warm up, load with faults, rest, judge."""
+"""A soak: start, fill, warm up, load with faults, rest, judge."""
 
 import asyncio
 import random
@@ -12,13 +12,13 @@ from typing import Any
 import psutil
 
 from gateway.metering.recovery import read_records
-from tests.soak.caller import Fate, call
-from tests.soak.faults import Faulty, Flapper
+from tests.soak.caller import Fate, call, long_call
+from tests.soak.faults import SLOW, USUAL, Faulty, Flapper
 from tests.soak.gauge import Gauge, Reading
 from tests.support.serve import RunningHeadway, headway
 from tests.support.upstream import ScriptedUpstream
 
-_MOST_AT_ONCE = 300
+_LONGEST_FILLING = 14.0
 _REST = 3.0
 _TARGET = {
     "models": ["m"],
@@ -32,7 +32,9 @@ _TARGET = {
 class Plan:
     """``rate`` calls a second; 0: ``load`` of what the plant reaches.
 
-    ``up`` is how long the target that comes and goes stays; then it is away for two seconds.
+    ``up`` is how long the target that comes and goes stays; then it is away for two seconds. At
+    most ``at_once`` calls are open at once, and so many are at the very beginning: what the gateway
+    has for each of them is there when its memory is read first.
     """
 
     seconds: float
@@ -43,12 +45,14 @@ class Plan:
     leaving: float = 0.05
     warm_up: float = 20.0
     up: float = 28.0
+    at_once: int = 300
 
 
 @dataclass
 class Outcome:
     """What was seen; ``faults`` are what must not be, each in a sentence.
 
+    ``filled`` is the number of calls that were open at once at the very beginning.
     ``memory`` is that of the gateway's process each minute, in bytes: it tells a leak from a rise
     that ends.
     """
@@ -56,6 +60,7 @@ class Outcome:
     calls: Counter[str] = field(default_factory=Counter)
     struck: Counter[str] = field(default_factory=Counter)
     rate: float = 0.0
+    filled: int = 0
     readings: list[Reading] = field(default_factory=list)
     memory: list[int] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
@@ -99,7 +104,7 @@ class _Load:
     async def run(self, script: Faulty, flapper: Flapper) -> Outcome:
         """Both halves of the load, with a rest and a reading after each."""
         rate = self._plan.rate or self._plan.load * await self._most()
-        outcome = Outcome(rate=rate)
+        outcome = Outcome(rate=rate, filled=await self._fill(script, rate))
         works = (flapper.run(), self._forget(), self._watch_memory(outcome.memory))
         beside = [asyncio.create_task(work) for work in works]
         for seconds in (self._plan.warm_up, self._plan.seconds):
@@ -130,6 +135,22 @@ class _Load:
         await asyncio.gather(*(caller() for _ in range(16)))
         return (len(self.fates) - before) / seconds
 
+    async def _fill(self, script: Faulty, rate: float) -> int:
+        """Calls at ``rate`` that stay open until all are, and end; returns how many they were."""
+        seconds = min(self._plan.at_once / rate, _LONGEST_FILLING)
+        tokens = 2 + int(seconds / SLOW.token)
+        script.pace = SLOW
+
+        async def caller(after: float) -> None:
+            await asyncio.sleep(after)
+            self.fates.append(await long_call(self._port, tokens))
+
+        count = int(seconds * rate)
+        await asyncio.gather(*(caller(number / rate) for number in range(count)))
+        script.pace = USUAL
+        await asyncio.sleep(_REST)
+        return count
+
     async def _calls_at(self, rate: float, seconds: float) -> None:
         """Calls at random moments, whether earlier ones have ended or not."""
         due = time.monotonic()
@@ -138,7 +159,7 @@ class _Load:
             running: set[asyncio.Task[Any]] = set()
             while due < end:
                 await asyncio.sleep(due - time.monotonic())
-                if len(running) < _MOST_AT_ONCE:
+                if len(running) < self._plan.at_once:
                     _start(group, running, self._one())
                 due += self._chance.expovariate(rate)
 

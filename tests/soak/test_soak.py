@@ -8,7 +8,7 @@ from tests.soak.run import Plan, soak
 
 def test_twenty_seconds(tmp_path: Path) -> None:
     """Faults, leaving clients and a target that comes and goes: nothing unexplained or left."""
-    outcome = soak(Plan(12, seed=1, rate=40, warm_up=8, up=6), tmp_path)
+    outcome = soak(Plan(12, seed=1, rate=40, warm_up=8, up=6, at_once=100), tmp_path)
     assert outcome.faults == []
     assert outcome.calls["complete"] > 400
     assert outcome.calls["left"] > 5
