@@ -93,6 +93,8 @@ def run_against(console: Console, wanted: Wanted, target: Target, *, flood: int,
         tail=min(_MOST_TAIL, wanted.seconds * _LIVE_TAIL),
     )
     if wanted.trace is not None:
+        if wanted.fitting.share is not None:
+            raise ConfigError("a trace has a rate of its own: give --share or --trace")
         scene = replace(scene, traces=_windows(wanted.trace, wanted))
     arms = live_arms(target, flood=flood, cap=cap, caps=Caps(itl_target=wanted.itl_target))
     say = _progress(console, wanted)

@@ -33,7 +33,8 @@ class Span:
 class Figures:
     """An arm. Times in milliseconds; tokens of offline rows in and out a second.
 
-    ``slo`` is the share of calls that got what is promised, of itself 500 ms and gaps of 50 ms;
+    ``failed`` of its ``calls`` did; ``slo`` is the share of them that got what is promised, 500 ms
+    and gaps of 50 ms unless the scene says otherwise;
     ``job_start`` the worst first token of the ten seconds in which offline work begins; ``harvest``
     the share taken of what the engines can do beside the interactive calls; ``interference`` the
     99th percentile of the first token over the one alone. Costs are per million tokens, the
@@ -57,6 +58,7 @@ class Figures:
     cost_offline: float
     taken_back: float
     preemptions: float
+    failed: float
     harvest: float = math.nan
     interference: float = math.nan
 
@@ -95,6 +97,7 @@ class Figures:
             cost_offline=_cost(price, offline_weight, total, offline),
             taken_back=record.taken_back,
             preemptions=record.preemptions,
+            failed=sum(call.failed for call in calls),
         )
 
     def beside(self, alone: "Figures | None", offline_alone: "Figures | None") -> "Figures":

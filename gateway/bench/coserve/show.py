@@ -11,6 +11,8 @@ from rich.table import Table
 from gateway.bench.coserve.figures import Spread
 
 _ROWS = (
+    ("calls", "calls", ",.0f"),
+    ("calls that failed", "failed", ",.0f"),
     ("TTFT p50, ms", "ttft_p50", ",.0f"),
     ("TTFT p95, ms", "ttft_p95", ",.0f"),
     ("TTFT p99, ms", "ttft_p99", ",.0f"),

@@ -25,7 +25,7 @@ def _record() -> Record:
 def test_calls_of_the_span_are_judged() -> None:
     """One without a token waited at least until the end."""
     figures = Figures.of(_record(), SPAN, price=4.0, work=0.5)
-    assert figures.calls == 4
+    assert (figures.calls, figures.failed) == (4, 0)
     assert figures.ttft_p50 == pytest.approx(400)
     assert figures.ttft_p99 == pytest.approx(40_000)
     assert figures.slo == 0.5
