@@ -25,6 +25,8 @@ from gateway.pacing.step_time import StepSample
 
 _LOOK_SECONDS = 0.005
 _REST_SECONDS = 2.0
+# Servers close a connection that was idle for 5 s, at times just as a call is sent on it.
+_IDLE_SECONDS = 2.0
 # Rows a second of an engine that the batch has at hand: more than any will do.
 _ROWS = 12
 
@@ -139,7 +141,7 @@ async def _run(arm: Arm, scene: Scene, target: Target, seed: int) -> Record:
     record = Record()
     async with aiohttp.ClientSession(
         headers={"Authorization": f"Bearer {key}"},
-        connector=aiohttp.TCPConnector(limit=0),
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS),
         timeout=aiohttp.ClientTimeout(total=None),
     ) as session:
         if gateway is None:
