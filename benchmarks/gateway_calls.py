@@ -19,77 +19,28 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
 import uvloop
+from gateway_upstream import serve_upstream
 
 KEY = "hw-bench-key"
-TOKENS = 100
 HERE = Path(__file__).parents[1]
-#: Connections, bytes of the request, seconds between tokens (0: no stream).
+#: Connections, bytes of the request, seconds between tokens (0: no stream), model; a model but
+#: ``m`` is asked for a response: ``r`` has that endpoint at its target, ``c`` and ``s`` chat alone;
+#: that of ``s`` is kept.
 SCENES = {
-    "418 B, 32 connections": (32, 418, 0.0),
-    "36 KB, 32 connections": (32, 36_000, 0.0),
-    "64 streams, 10 ms": (64, 418, 0.01),
-    "512 streams, 20 ms": (512, 418, 0.02),
+    "418 B, 32 connections": (32, 418, 0.0, "m"),
+    "36 KB, 32 connections": (32, 36_000, 0.0, "m"),
+    "64 streams, 10 ms": (64, 418, 0.01, "m"),
+    "512 streams, 20 ms": (512, 418, 0.02, "m"),
+    "response, of chat": (32, 418, 0.0, "c"),
+    "response, of chat, kept": (32, 418, 0.0, "s"),
+    "response, native": (32, 418, 0.0, "r"),
+    "64 responses, of chat": (64, 418, 0.01, "c"),
+    "64 responses, native": (64, 418, 0.01, "r"),
 }
-
-
-def plain_answer() -> bytes:
-    """A chat completion of about 600 bytes, with its head."""
-    message = {"role": "assistant", "content": "word " * 60}
-    choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
-    usage = {"prompt_tokens": 60, "completion_tokens": 60, "total_tokens": 120}
-    head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m"}
-    body = orjson.dumps({**head, "choices": [choice], "usage": usage})
-    return b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
-
-
-def event(delta: dict[str, str], finish: str | None = None) -> bytes:
-    """One event of a stream, as a chunk of a body."""
-    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    data = b"data: %b\n\n" % orjson.dumps({**head, "choices": [choice]})
-    return b"%x\r\n%b\r\n" % (len(data), data)
-
-
-class Upstream(asyncio.Protocol):
-    """Answers every call at once, or with a token each ``pace`` seconds, which the call names."""
-
-    plain = plain_answer()
-    head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
-    tokens = tuple(event({"content": f"tok{i} "}) for i in range(TOKENS))
-    last = event({}, "stop") + b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for calls."""
-        self.transport, self.buffer = transport, b""
-
-    def data_received(self, data: bytes) -> None:
-        """Answer when the body is whole."""
-        self.buffer += data
-        head, mark, body = self.buffer.partition(b"\r\n\r\n")
-        if not mark or len(body) < int(head.lower().split(b"content-length: ")[1].split(b"\r")[0]):
-            return
-        self.buffer = b""
-        if b'"stream":true' in body:
-            self.pace = orjson.loads(body)["pace"]
-            self.transport.write(self.head)
-            self.step(iter(self.tokens), asyncio.get_running_loop().time())
-        else:
-            self.transport.write(self.plain)
-
-    def step(self, tokens: Iterator[bytes], due: float) -> None:
-        """Send a token and come back for the next, in time with the clock."""
-        token = next(tokens, None)
-        if self.transport.is_closing():
-            return
-        self.transport.write(token or self.last)
-        if token is not None:
-            due += self.pace
-            asyncio.get_running_loop().call_at(due, self.step, tokens, due)
 
 
 class Caller(asyncio.Protocol):
@@ -147,30 +98,18 @@ class Caller(asyncio.Protocol):
             self.done.set_result(None)
 
 
-def serve_upstream(ports: "multiprocessing.Queue[int]") -> None:
-    """The upstream's process."""
-    os.sched_setaffinity(0, {os.cpu_count() - 1})
-
-    async def run() -> None:
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(Upstream, "127.0.0.1", 0, backlog=1024)
-        ports.put(server.sockets[0].getsockname()[1])
-        await server.serve_forever()
-
-    uvloop.run(run())
-
-
 def load(port: int, scene: str, seconds: float, results: "multiprocessing.Queue[dict]") -> None:
     """The load generator's process: one scene."""
     os.sched_setaffinity(0, {os.cpu_count() - 1})
-    connections, size, pace = SCENES[scene]
+    connections, size, pace, model = SCENES[scene]
     messages = [{"role": "user", "content": "x" * (size - 80)}]
-    wanted = {"model": "m", "messages": messages, "stream": pace > 0, "pace": pace}
-    body = orjson.dumps(wanted)
+    asked = {"messages": messages} if model == "m" else {"input": messages, "store": model == "s"}
+    body = orjson.dumps({"model": model, **asked, "stream": pace > 0, "user": str(pace)})
+    path = b"chat/completions" if model == "m" else b"responses"
     request = (
-        b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer %b\r\n"
+        b"POST /v1/%b HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer %b\r\n"
         b"content-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
-    ) % (KEY.encode(), len(body), body)
+    ) % (path, KEY.encode(), len(body), body)
 
     async def run() -> list[Caller]:
         loop, until = asyncio.get_running_loop(), time.monotonic() + seconds
@@ -203,9 +142,11 @@ class Gateway:
             prefix="headway-bench-", ignore_cleanup_errors=True
         )
         policy = Path(self.folder.name, "policy.yaml")
+        place = f"base_url: 'http://127.0.0.1:{upstream}/v1', "
+        rules = "lanes: {interactive: {max_in_flight: 1024}}"
         policy.write_text(
-            f"targets: {{up: {{base_url: 'http://127.0.0.1:{upstream}/v1', models: [m], "
-            "lanes: {interactive: {max_in_flight: 1024}}}}"
+            f"targets: {{up: {{{place} models: [m, c, s], {rules}}}, "
+            f"native: {{{place} models: [r], responses: true, {rules}}}}}"
         )
         command = [sys.executable, "-m", "gateway", "serve", "--policy", str(policy)]
         command += ["--port", str(port), "--data-dir", self.folder.name + "/data"]
@@ -253,13 +194,14 @@ def measure(gateway: Gateway, scene: str, seconds: float) -> float:
     return (gateway.cpu() - before) / count * 1e6
 
 
-def compare(gateways: list[Gateway], rounds: int, seconds: float) -> None:
-    """Every scene in rounds, the gateways in turns."""
+def compare(gateways: list[Gateway], rounds: int, seconds: float, chosen: list[str]) -> None:
+    """Each scene in rounds, the gateways in turns."""
     for gateway in gateways:
         gateway.wait()
     time.sleep(1)
     say("MB idle", [round(g.memory("VmRSS"), 1) for g in gateways])
-    for scene, (_, _, pace) in SCENES.items():
+    for scene in chosen:
+        pace = SCENES[scene][2]
         figures: list[list[float]] = [[] for _ in gateways]
         for _ in range(rounds):
             for place, gateway in enumerate(gateways):
@@ -281,6 +223,7 @@ def main() -> None:
     options.add_argument("--against", type=Path, help="another checkout, measured in turns")
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--seconds", type=float, default=1.0, help="of one round")
+    options.add_argument("--only", default="", help="scenes with this in their names")
     chosen = options.parse_args()
     ports: multiprocessing.Queue[int] = multiprocessing.Queue()
     upstream = multiprocessing.Process(target=serve_upstream, args=(ports,), daemon=True)
@@ -289,7 +232,8 @@ def main() -> None:
     trees = [HERE, *([chosen.against.resolve()] if chosen.against else [])]
     gateways = [Gateway(tree, port, 18_900 + place) for place, tree in enumerate(trees)]
     try:
-        compare(gateways, chosen.rounds, chosen.seconds)
+        scenes = [scene for scene in SCENES if chosen.only in scene]
+        compare(gateways, chosen.rounds, chosen.seconds, scenes)
     finally:
         for gateway in gateways:
             gateway.stop()
