@@ -45,7 +45,7 @@ def _serving(running: RunningHeadway, count: int = 2) -> set[int]:
         httpx.get(running.root + "/livez")
         return seen if len(seen) == count else set()
 
-    return set(wait_for(look, 15, "both gateways"))
+    return set(wait_for(look, 60, "both gateways"))
 
 
 async def _calls(running: RunningHeadway, count: int, **members: Any) -> list[httpx.Response]:
@@ -152,7 +152,7 @@ def test_all_of_them_drain(tmp_path: Path, upstream: ScriptedUpstream) -> None:
     _serving(running)
 
     async def drained() -> list[httpx.Response]:
-        streams = asyncio.create_task(_calls(running, 8, stream=True, max_tokens=20))
+        streams = asyncio.create_task(_calls(running, 8, stream=True, max_tokens=40))
         await upstream.until(lambda: upstream.running == 8)
         os.kill(running.pid, signal.SIGTERM)
         await asyncio.sleep(0.3)

@@ -76,7 +76,7 @@ def test_the_deadline_passes_in_the_call(tmp_path: Path, upstream: ScriptedUpstr
     upstream.on("m", never())
     with headway(tmp_path, one_target(upstream.url)) as running:
         client = JobClient(running)
-        job = client.ended(client.start("long", deadline=2)["id"])
+        job = client.ended(client.start("long", deadline=4)["id"])
         assert (job["status"], job["error"]["code"]) == ("expired", "deadline_exceeded")
         assert "was running" in job["error"]["message"]
         assert len(upstream.calls()) == 1

@@ -114,5 +114,5 @@ def _is_right(
             assert usage.estimated
             assert record.bound == seen.json["max_tokens"]
             # Head and role come before the tokens, finish and usage after them.
-            sent = min(len(seen.sent) - 2, seen.json["max_tokens"])
+            sent = max(0, min(len(seen.sent) - 2, seen.json["max_tokens"]))
             assert usage.completion <= sent <= record.bound

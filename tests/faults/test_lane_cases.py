@@ -36,7 +36,7 @@ def test_que_13_offline_is_not_starved(tmp_path: Path, upstream: ScriptedUpstrea
     The share is the batch lane's place; the oldest row's age stays bounded, as rows go in order.
     """
     upstream.limit(10)
-    upstream.pace = Pace(first=0.5, token=0.025)
+    upstream.pace = Pace(first=0.8, token=0.025)
     seconds = 10.0
     with headway(tmp_path, one_target(upstream.url, window=1)) as running:
         client = BatchClient(running)
@@ -58,7 +58,7 @@ def test_que_13_offline_is_not_starved(tmp_path: Path, upstream: ScriptedUpstrea
     busy = sum(min(end, until) - at for at, end in rows if at < until)
     assert busy >= 0.08 * 10 * seconds
     waits = [at for at, _ in rows if at < until]
-    assert max(b - a for a, b in itertools.pairwise(waits)) < 2.0
+    assert max(b - a for a, b in itertools.pairwise(waits)) < 3.0
 
 
 def test_que_15_fair_between_tenants(tmp_path: Path, upstream: ScriptedUpstream) -> None:

