@@ -73,13 +73,14 @@ def test_que_07_the_deadline_passes_in_the_queue(
 
 def test_the_deadline_passes_in_the_call(tmp_path: Path, upstream: ScriptedUpstream) -> None:
     """The call is aborted, and the job says that it was running."""
-    upstream.on("m", never())
+    upstream.on("long", never())
     with headway(tmp_path, one_target(upstream.url)) as running:
         client = JobClient(running)
-        job = client.ended(client.start("long", deadline=4)["id"])
+        client.ended(client.start("warm up")["id"])
+        job = client.ended(client.start("long", deadline=3)["id"])
         assert (job["status"], job["error"]["code"]) == ("expired", "deadline_exceeded")
         assert "was running" in job["error"]["message"]
-        assert len(upstream.calls()) == 1
+        assert len(upstream.calls("long")) == 1
 
 
 @pytest.mark.parametrize("pause", [3.0, pytest.param(60.0, marks=pytest.mark.long)])

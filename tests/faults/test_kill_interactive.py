@@ -42,7 +42,7 @@ def test_every_call_of_a_killed_gateway_is_in_the_ledger(
     upstream.pace = Pace(token=gap)
     lanes = {"interactive": {"max_in_flight": streams}}
     with headway(tmp_path, one_target(upstream.url, lanes=lanes)) as running:
-        callers = asyncio.run(_streams_until_killed(running, streams, gap, chance))
+        callers = asyncio.run(_streams_until_killed(running, upstream, streams, gap, chance))
         running.start_again()
         logged = {seen.headers["x-request-id"]: seen for seen in upstream.calls()}
         journal = running.data_dir / "journal"
@@ -53,12 +53,20 @@ def test_every_call_of_a_killed_gateway_is_in_the_ledger(
 
 
 async def _streams_until_killed(
-    running: RunningHeadway, streams: int, gap: float, chance: random.Random
+    running: RunningHeadway,
+    upstream: ScriptedUpstream,
+    streams: int,
+    gap: float,
+    chance: random.Random,
 ) -> list[_Caller]:
     """Streams of 4 to 24 tokens that begin over 10 gaps; the kill comes in the middle of them."""
 
+    def some_ended() -> bool:
+        return sum(call.completed for call in upstream.calls()) >= streams // 10
+
     async def killed() -> None:
         await asyncio.sleep(gap * chance.uniform(13, 18))
+        await upstream.until(some_ended, 60)
         await asyncio.to_thread(running.kill)
 
     callers = [_Caller() for _ in range(streams)]
