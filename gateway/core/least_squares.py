@@ -43,6 +43,15 @@ class ForgetfulFit:
             self._unsolved = 0
             self._solve()
 
+    def turn(self, factor: float, kept: float) -> None:
+        """All ``y`` are now ``factor`` times what they were.
+
+        What was seen before counts as if it had been so already, and only ``kept`` as much.
+        """
+        self._products = [[kept * value for value in row] for row in self._products]
+        self._sums = [kept * factor * value for value in self._sums]
+        self._solve()
+
     def _solve(self) -> None:
         matrix = [
             [*(value + (self._trust if i == j else 0.0) for j, value in enumerate(row)), total]

@@ -42,3 +42,15 @@ def test_weights_are_solved_now_and_then() -> None:
     assert fit.weights == [1.0]
     fit.learn((1.0,), 5.0)
     assert fit.weights[0] > 4.9
+
+
+def test_it_turns_at_once() -> None:
+    """All weights by the same factor; what comes then has more weight."""
+    fit = ForgetfulFit((1.0, 1.0), forget=0.995, trust=0.001)
+    for at in range(200):
+        fit.learn((1.0, at % 5), 2.0 + 3.0 * (at % 5))
+    fit.turn(2.0, 0.1)
+    assert fit.weights == pytest.approx([4.0, 6.0], rel=0.02)
+    for at in range(60):
+        fit.learn((1.0, at % 5), 5.0 + 6.0 * (at % 5))
+    assert fit.weights[0] == pytest.approx(5.0, rel=0.1)

@@ -26,3 +26,18 @@ def test_the_fit_comes_to_the_engine_s_own_figures() -> None:
     assert found.d == pytest.approx(engine.d, rel=0.05)
     for work in ((60, 120_000, 0), (60, 120_000, 8000), (5, 5_000, 500)):
         assert found.seconds(*work) == pytest.approx(engine.seconds(*work), rel=0.05)
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_another_speed_is_found_within_a_minute(factor: float) -> None:
+    """Thirty samples of two seconds, although five hundred spoke of the speed before."""
+    before, fit = StepTime(0.012, 0.00007, 0.00000009, 0.00007), StepTimeFit()
+    chance = random.Random(5)
+    for at in range(530):
+        rows = chance.uniform(10, 40)
+        sample = (rows, rows * 2500, chance.uniform(0, 450))
+        speed = factor if at >= 500 else 1.0
+        noise = chance.uniform(0.95, 1.05)
+        fit.learn(StepSample(*sample, speed * before.seconds(*sample) * noise))
+    for work in ((20, 50_000, 0), (20, 50_000, 500)):
+        assert fit.found.seconds(*work) == pytest.approx(factor * before.seconds(*work), rel=0.1)
