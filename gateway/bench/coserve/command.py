@@ -59,6 +59,8 @@ def lengths(text: str | None, shape: Lengths) -> Lengths:
 
 def run_simulated(console: Console, wanted: Wanted) -> None:
     """All scenes in virtual time, and what must hold."""
+    if wanted.fitting != AS_TOLD or wanted.chat or wanted.offline:
+        raise ConfigError("--share, --slo, --chat and --offline are for a --target")
     say = _progress(console, wanted)
     slices = range(1, wanted.slices + 1)
     chosen = plays(

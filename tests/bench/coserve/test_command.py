@@ -49,3 +49,22 @@ def test_lengths_are_tokens_in_and_out() -> None:
     for odd in ("48", "a:b", "1:2:3"):
         with pytest.raises(ConfigError, match="in and out"):
             lengths(odd, CHAT)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["--share", "0.3"], "for a --target"),
+        (["--chat", "9:9"], "for a --target"),
+        (["--target", "http://x/v1", "--share", "0.3", "--trace", "{}"], "a rate of its own"),
+    ],
+)
+def test_options_that_do_not_go_together_are_said(
+    asked: list[str], said: str, tmp_path: Path
+) -> None:
+    """Before anything runs."""
+    trace = tmp_path / "t.csv"
+    trace.write_text("arrival_s,prompt_tokens,output_tokens\n1,300,20")
+    options = [part.format(trace) for part in asked]
+    with pytest.raises(ConfigError, match=said):
+        CliRunner().invoke(app, [*SHORT, *options], catch_exceptions=False)
