@@ -49,14 +49,19 @@ async def test_each_target_with_what_is_known(
     """A row for each, then cost and advice in words; as JSON the same for programs."""
     assert _targets(store_url, tmp_path, "--json") == ""
     reports = TargetReports(store, SystemClock())
-    await reports.put("d", "dispatcher", {"up": DISPATCHER})
-    await reports.put("g", "gateway", {"up": GATEWAY, "chat-only": GATEWAY})
+
+    async def tell() -> None:
+        await reports.put("d", "dispatcher", {"up": DISPATCHER})
+        await reports.put("g", "gateway", {"up": GATEWAY, "chat-only": GATEWAY})
+
+    await tell()
     table = _targets(store_url, tmp_path)
     for text in ("2 + 1 wait", "250 ms", "31 ms", "chat-only"):
         assert text in table
     assert "up: late work holds 3.5 of 20; used up\n" in table
     assert f"up: for at most 40 ms: {ADVICE['flags']}; then 44 ms, for 21% of what" in table
     assert "up: no flags reach the target" in table
+    await tell()  # what was told is forgotten soon
     lines = [json.loads(line) for line in _targets(store_url, tmp_path, "--json").splitlines()]
     assert [line["target"] for line in lines] == ["up", "chat-only"]
     assert lines[0]["advice"] == ADVICE

@@ -11,6 +11,8 @@ from tests.support.serve import headway, one_target
 from tests.support.upstream import ScriptedUpstream
 from tests.support.wheel import ROOT, build_wheel, empty_environment
 
+pytestmark = pytest.mark.timeout(300)
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -22,7 +22,7 @@ def empty_environment(folder: Path, wheel: Path, extra: str) -> Path:
     return folder / "bin" / "python"
 
 
-def pip(*argv: str, timeout: float = 110) -> None:
+def pip(*argv: str, timeout: float = 280) -> None:
     """Run pip; its output is shown only when it fails."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", *argv]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
