@@ -77,14 +77,21 @@ class ChunkRelay:
         """Whether what ``piece`` may complete is better taken beside the event loop."""
         return self._splitter.waiting + len(piece) > LARGE
 
+    def passes(self, piece: bytes, now: float) -> bool:
+        """Whether ``piece`` is nothing but texts in chunks as one before: it is passed as it is."""
+        if self._splitter.pending or self.done or self._early:
+            return False
+        sizes = self._template.sizes(piece)
+        if sizes:
+            self._meter.texts(sizes, now)
+        return bool(sizes)
+
     def take(self, piece: bytes, now: float) -> bytes:
         """What to pass on of ``piece``, complete events only.
 
         Raises the classified error for an error event, UpstreamFailed for one that is no chunk.
         """
-        whole = not (self._splitter.pending or self.done or self._early)
-        if whole and (sizes := self._template.sizes(piece)):
-            self._meter.texts(sizes, now)
+        if self.passes(piece, now):
             return piece
         frames = self._frames(piece, now)
         if not frames and piece.startswith(b":") and not self._splitter.pending:

@@ -39,6 +39,16 @@ class Cycle(RequestResponseCycle):
         else:
             raise RuntimeError(f"{kind} is out of place")
 
+    def send_now(self, body: bytes) -> bool:
+        """Send a part of a streamed body without a wait; without one, only tell if that can be."""
+        if not self.chunked_encoding or self.disconnected or self.response_complete:
+            return False
+        if not self.response_started or self.flow.write_paused:
+            return False
+        if body:
+            self._write(body, more=True)
+        return True
+
     def _start(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
         self.response_started = True
         if self.waiting_for_100_continue:

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Awaitable, Callable
 from time import perf_counter
 
 from starlette.exceptions import HTTPException
@@ -16,6 +17,8 @@ STARTED = "headway.started"
 #: Headers that an error answer must carry too, noted by a handler.
 EXTRA_HEADERS = "headway.extra_headers"
 _DOUBLED = re.compile("//+")
+#: Sends a part of a body at once; false when it cannot. An empty one only asks.
+SendNow = Callable[[bytes], bool]
 _log = logging.getLogger(__name__)
 
 
@@ -38,17 +41,29 @@ class RequestId:
         if "//" in scope["path"]:
             scope["path"] = _DOUBLED.sub("/", scope["path"])
         request_id = scope[REQUEST_ID] = new_id("req")
-        header = (b"x-request-id", request_id.encode())
-        began = perf_counter()
+        await self._app(scope, receive, SendWithId(scope, send, request_id.encode()))
 
-        async def send_with_id(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                scope[STARTED] = True
-                took = (b"openai-processing-ms", b"%d" % ((perf_counter() - began) * 1000))
-                message["headers"] = [*message.get("headers", ()), header, took]
-            await send(message)
 
-        await self._app(scope, receive, send_with_id)
+class SendWithId:
+    """``send`` that adds the id and the time to the head of the answer.
+
+    ``now`` is the server's way to send a part of a streamed body without a wait, if it has one.
+    """
+
+    def __init__(self, scope: Scope, send: Send, request_id: bytes) -> None:
+        self.now: SendNow | None = getattr(getattr(send, "__self__", None), "send_now", None)
+        self._scope = scope
+        self._send = send
+        self._header = (b"x-request-id", request_id)
+        self._began = perf_counter()
+
+    def __call__(self, message: Message) -> Awaitable[None]:
+        """Send a message."""
+        if message["type"] == "http.response.start":
+            self._scope[STARTED] = True
+            took = (b"openai-processing-ms", b"%d" % ((perf_counter() - self._began) * 1000))
+            message["headers"] = [*message.get("headers", ()), self._header, took]
+        return self._send(message)
 
 
 class Errors:

@@ -39,6 +39,9 @@ class Relay(Protocol):
     def is_large(self, piece: bytes) -> bool:
         """Whether what ``piece`` may complete is better taken beside the event loop."""
 
+    def passes(self, piece: bytes, now: float) -> bool:
+        """Whether ``piece`` is passed on as it is; then it counts as taken."""
+
     def take(self, piece: bytes, now: float) -> bytes:
         """What to pass on of ``piece``. Raises UpstreamError."""
 

@@ -1,6 +1,6 @@
 """What a target is to the rest of the product: a place to send one call to, and its answer."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Protocol
 
 from gateway.core.rates import RateLimits
@@ -23,6 +23,9 @@ class Reply(Protocol):
     @property
     def rates(self) -> RateLimits | None:
         """The limits that the answer tells of."""
+
+    def offer_to(self, taker: Callable[[bytes], bool]) -> None:
+        """Offer pieces to ``taker`` as they come; those it does not take are iterated as before."""
 
     async def read(self) -> bytes:
         """The whole body. Raises as iterating ``body`` does."""

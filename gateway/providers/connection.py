@@ -50,6 +50,8 @@ class Connection(asyncio.Protocol):
         self._sent: Callable[[], None] | None = None
         self._held_up = False
         self._deadline = Deadline(self._loop)
+        #: Offered what comes while somebody waits in ``piece``; what it takes wakes nobody.
+        self.taker: Callable[[bytes], bool] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """The connection stands."""
@@ -153,9 +155,25 @@ class Connection(asyncio.Protocol):
             self._head_bytes += len(data)
             if self._head_bytes > _LONGEST_HEAD:
                 self._break(self._no_http())
-        elif self._unread > _MOST_UNREAD and not self._paused and not self._ended:
+            return
+        if self._unread and self.taker is not None:
+            self._offer(self.taker)
+        if self._unread > _MOST_UNREAD and not self._paused and not self._ended:
             self._paused = True
             self._transport.pause_reading()
+
+    def _offer(self, taker: Callable[[bytes], bool]) -> None:
+        """Hand over what came at once, in place of waking the one who waits for it."""
+        if self._ended or self._fault or not self._deadline.is_waiting:
+            return
+        pieces = self._pieces
+        if taker(pieces[0] if len(pieces) == 1 else b"".join(pieces)):
+            pieces.clear()
+            self._unread = 0
+            self._begun = True
+            self._deadline.go_on(self._timeouts.idle)
+        else:
+            self._deadline.come()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The end. Of a body without a length it is the proper one."""
@@ -194,7 +212,8 @@ class Connection(asyncio.Protocol):
         """A piece of the body."""
         self._pieces.append(body)
         self._unread += len(body)
-        self._deadline.come()
+        if self.taker is None:
+            self._deadline.come()
 
     def on_message_complete(self) -> None:
         """The answer is whole."""

@@ -25,13 +25,22 @@ class Deadline:
 
     def wait(self, seconds: float) -> asyncio.Future[None]:
         """Done when ``come`` is called. Raises TimeoutError; ``is_total`` tells by which limit."""
+        self.go_on(seconds)
+        self._waiter = self._loop.create_future()
+        return self._waiter
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether what is waited for has not come yet."""
+        return self._waiter is not None and not self._waiter.done()
+
+    def go_on(self, seconds: float) -> None:
+        """Something came that does not end the wait: it goes on with a limit of its own."""
         until = self._loop.time() + seconds
         self.is_total = until > self.ends
         self._until = self.ends if self.is_total else until
         if self._timer is None or self._armed_for > self._until:
             self._arm()
-        self._waiter = self._loop.create_future()
-        return self._waiter
 
     def come(self) -> None:
         """What was waited for is there."""

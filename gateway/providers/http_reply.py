@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
 from gateway.core.clock import Clock
 from gateway.core.errors import UpstreamError
@@ -51,6 +51,11 @@ class HttpReply:
     def __anext__(self) -> Awaitable[bytes]:
         return _nothing() if self._connection is None else self._connection.piece()
 
+    def offer_to(self, taker: Callable[[bytes], bool]) -> None:
+        """Until the reply is closed, offer ``taker`` what comes while the next piece is awaited."""
+        if self._connection is not None:
+            self._connection.taker = taker
+
     async def read(self) -> bytes:
         """The whole body, without a byte order mark."""
         pieces: list[bytes] = []
@@ -78,6 +83,7 @@ class HttpReply:
         """Give the connection back, or close it when the answer has not ended."""
         connection, self._connection = self._connection, None
         if connection is not None:
+            connection.taker = None
             self._connector.give_back(connection)
 
 

@@ -197,3 +197,15 @@ def test_a_character_in_two_events() -> None:
         shown = json.loads(events.take(half, 1.0).removeprefix(b"data: "))
         assert shown["choices"][0]["delta"]["content"] == text
         assert shown["service_tier"] == "default"
+
+
+def test_texts_like_one_before_pass() -> None:
+    """They are counted once; everything else is left to a closer look."""
+    events = relay()
+    text = event(chat_chunk("a"))
+    assert not events.passes(text, 1.0)
+    events.take(text, 1.0)
+    assert events.passes(event(chat_chunk("b")), 2.0)
+    assert not events.passes(event(chat_chunk("", finish="stop")), 3.0)
+    events.take(event(chat_chunk("", finish="stop")), 3.0)
+    assert events.usage.completion == 2

@@ -153,3 +153,27 @@ async def test_an_idle_connection_ends() -> None:
             await reader.readuntil(b"\r\n\r\n")
             await asyncio.sleep(0.5)
         assert await asyncio.wait_for(reader.read(), 3) == b""
+
+
+async def test_a_part_of_a_stream_is_sent_without_a_wait() -> None:
+    """Between head and end, and never of an answer of known length."""
+    could: list[bool] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        now = send.__self__.send_now
+        could.append(now(b""))
+        await send({**OK, "headers": []})
+        could.extend((now(b""), now(b"ab")))
+        await send(body(b"c"))
+        could.append(now(b"d"))
+
+    assert (await answer(app)).endswith(b"\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n")
+    assert could == [False, True, True, False]
+
+    async def known(scope: Any, receive: Any, send: Any) -> None:
+        await send({**OK, "headers": [(b"content-length", b"1")]})
+        could.append(send.__self__.send_now(b"x"))
+        await send(body(b"y"))
+
+    assert (await answer(known)).endswith(b"\r\n\r\ny")
+    assert could[-1] is False

@@ -234,3 +234,32 @@ async def test_a_closed_connection_is_gone_at_once() -> None:
             assert held() is None
     finally:
         gc.enable()
+
+
+async def test_what_is_taken_at_once_wakes_nobody() -> None:
+    """A piece goes to the taker alone; the first that it leaves, and all behind, to who waits."""
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n"
+    offered: list[bytes] = []
+    seen = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(len(REQUEST))
+        for data in (head, b"a", b"b", b"c", b"d"):
+            writer.write(data)
+            await seen.wait()
+            seen.clear()
+
+    def taker(data: bytes) -> bool:
+        offered.append(data)
+        seen.set()
+        return data != b"c"
+
+    async with raw_server(serve) as port, connection_to(port) as connection:
+        ends = asyncio.get_running_loop().time() + 5
+        await connection.send(REQUEST, Timeouts(first_byte=1, idle=1), ends)
+        connection.taker = taker
+        seen.set()
+        assert await connection.piece() == b"c"
+        assert offered == [b"a", b"b", b"c"]
+        assert await connection.piece() == b"d"  # the last: whoever waits must see the end
+        assert offered == [b"a", b"b", b"c"]

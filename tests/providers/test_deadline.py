@@ -74,3 +74,17 @@ async def test_a_cancel_from_outside_stays_a_cancel() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     limits.close()
+
+
+async def test_a_wait_goes_on() -> None:
+    """What comes and ends no wait gives it its limit anew; then it is cut as any other."""
+    limits = deadline()
+    loop = asyncio.get_running_loop()
+    for moment in (0.05, 0.1, 0.15):
+        loop.call_later(moment, limits.go_on, 0.1)
+    began = loop.time()
+    waiting = limits.wait(0.1)
+    assert limits.is_waiting
+    with pytest.raises(TimeoutError):
+        await waiting
+    assert loop.time() - began > 0.2
