@@ -12,7 +12,7 @@ from tests.support.scripts import Script, Sse, chat_chunk, error, hang_up, never
 from tests.support.upstream import ScriptedUpstream
 
 USUAL = Pace(0.02, 0.005)
-SLOW = Pace(0.02, 0.5)
+SLOW = Pace(0.02, 0.25)
 _TOKENS = [chat_chunk(f"w{n} ") for n in range(4)]
 _ERROR = {"error": {"message": "boom", "type": "server_error", "param": None, "code": "boom"}}
 FAULTS: dict[str, Script] = {
