@@ -200,12 +200,12 @@ def test_it_is_told_when_the_request_has_left(run: Callable[[Any], Any]) -> None
         async def serve(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
             if read:
                 await reader.readexactly(len(request))
-            await asyncio.sleep(5)
+            await asyncio.sleep(8)
 
         sent: list[bool] = []
         async with raw_server(serve) as port, connection_to(port) as connection:
-            ends = asyncio.get_running_loop().time() + 5
-            limits = Timeouts(first_byte=0.3)
+            ends = asyncio.get_running_loop().time() + 8
+            limits = Timeouts(first_byte=3.0 if read else 0.3)
             with pytest.raises(UpstreamTimeout):
                 await connection.send(request, limits, ends, lambda: sent.append(True))
         assert len(sent) <= 1
