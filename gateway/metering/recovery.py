@@ -57,7 +57,7 @@ def taken(path: Path) -> Iterator[bool]:
 def lines_from(path: Path, offset: int, most: int) -> list[tuple[int, dict[str, Any]]]:
     """Whole lines from ``offset`` on, about ``most`` bytes, each with the offset of its end.
 
-    A line that cannot be read (torn by a crash) is skipped.
+    A line that cannot be read (torn by a crash) comes as an empty one.
     """
     with path.open("rb") as file:
         file.seek(offset)
@@ -69,8 +69,10 @@ def lines_from(path: Path, offset: int, most: int) -> list[tuple[int, dict[str, 
         if not line.endswith(b"\n"):
             break
         offset += len(line)
-        with contextlib.suppress(orjson.JSONDecodeError):
+        try:
             found.append((offset, orjson.loads(line)))
+        except orjson.JSONDecodeError:
+            found.append((offset, {}))
     return found
 
 

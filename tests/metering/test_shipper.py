@@ -185,6 +185,25 @@ async def test_rotated_files_are_shipped_and_put_away(tmp_path: Path, store: Sto
     node.journal.close()
 
 
+@pytest.mark.parametrize("torn", [10, 40_000, 600_000])
+async def test_what_cannot_be_read_hides_nothing_behind_it(
+    tmp_path: Path, store: StoreClient, torn: int
+) -> None:
+    """Nulls that a loss of power left, however many, in place of lines."""
+    dead = Node(tmp_path, store)
+    for number in range(2):
+        dead.call(f"req_{number}")
+        dead.journal.flush()
+    dead.journal.close()
+    first, *others = dead.journal.path.read_bytes().splitlines(keepends=True)
+    dead.journal.path.write_bytes(b"".join([first, bytes(torn) + b"\n", *others]))
+    node = Node(tmp_path, store)
+    await node.ship()
+    assert await node.counted() == (2, 80)
+    assert journal_files(tmp_path) == [node.journal.path]
+    node.journal.close()
+
+
 async def test_the_loop_ships_by_itself(node: Node) -> None:
     """As long as it runs."""
     running = asyncio.create_task(node.shipper.run(interval=0.01))
