@@ -213,10 +213,10 @@ class Call:
             self.plan.key,
             route.served_model,
             route.head,
-            self._is_sent,
+            self._note_sent,
         )
 
-    def _is_sent(self) -> None:
+    def _note_sent(self) -> None:
         self._sent = True
 
     def failed(self, route: Route, error: BaseException) -> None:

@@ -47,11 +47,12 @@ class RequestId:
 class SendWithId:
     """``send`` that adds the id and the time to the head of the answer.
 
-    ``now`` is the server's way to send a part of a streamed body without a wait, if it has one.
+    ``send_now`` sends a part of a streamed body without a wait, if the server can do so.
     """
 
     def __init__(self, scope: Scope, send: Send, request_id: bytes) -> None:
-        self.now: SendNow | None = getattr(getattr(send, "__self__", None), "send_now", None)
+        server = getattr(send, "__self__", None)
+        self.send_now: SendNow | None = getattr(server, "send_now", None)
         self._scope = scope
         self._send = send
         self._header = (b"x-request-id", request_id)

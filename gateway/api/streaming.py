@@ -57,7 +57,7 @@ class ClientStream:
         self.started = False
         self._call = call
         self._send = send
-        self._now: Callable[[bytes], bool] | None = getattr(send, "now", None)
+        self._send_now: Callable[[bytes], bool] | None = getattr(send, "send_now", None)
         self._loop = asyncio.get_running_loop()
         self._times = call.parts.times
         self._written = self._loop.time()
@@ -80,12 +80,12 @@ class ClientStream:
     @property
     def is_free(self) -> bool:
         """Whether ``write_now`` can be used: there is nothing that it would have to wait for."""
-        return self._beat is None and self._now is not None and self._now(b"")
+        return self._beat is None and self._send_now is not None and self._send_now(b"")
 
     def write_now(self, data: bytes) -> bool:
         """Send complete events without a wait."""
         self._written = self._loop.time()
-        return self._now is not None and self._now(data)
+        return self._send_now is not None and self._send_now(data)
 
     def close(self) -> None:
         """No more signs of life."""

@@ -292,7 +292,7 @@ class OutcomeUnknown(UpstreamError):
 
 
 class StreamInterrupted(UpstreamError):
-    """The stream had begun and did not end properly; ``cut``: since the connection broke off."""
+    """The stream had begun and did not end properly; ``cut``: its connection broke off."""
 
     cut: bool = False
     code = "upstream_stream_interrupted"

@@ -22,7 +22,7 @@ class UpstreamCall:
 
     ``key`` is the place of the credential to use among those of the target; ``model`` is the name
     that the target knows, for those that have it in their addresses; ``head`` are whole header
-    lines of this call. ``sent`` is called when the whole request has left this process.
+    lines of this call. ``on_sent`` is called when the whole request has left this process.
     """
 
     path: str
@@ -33,7 +33,7 @@ class UpstreamCall:
     key: int = 0
     model: str = ""
     head: bytes = b""
-    sent: Callable[[], None] | None = None
+    on_sent: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

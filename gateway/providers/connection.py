@@ -47,7 +47,7 @@ class Connection(asyncio.Protocol):
         self._ended = True
         self._fault: UpstreamError | None = None
         self._begun = False
-        self._sent: Callable[[], None] | None = None
+        self._on_sent: Callable[[], None] | None = None
         self._held_up = False
         self._deadline = Deadline(self._loop)
         #: Offered what comes while somebody waits in ``piece``; what it takes wakes nobody.
@@ -69,11 +69,11 @@ class Connection(asyncio.Protocol):
         request: bytes,
         timeouts: Timeouts,
         ends: float,
-        sent: Callable[[], None] | None = None,
+        on_sent: Callable[[], None] | None = None,
     ) -> None:
         """Send a request and wait for the head of its answer; all must end by the time ``ends``.
 
-        ``sent`` is called when the system has taken the request to its last byte.
+        ``on_sent`` is called when the system has taken the request to its last byte.
         Raises OutcomeUnknown when the connection closes without a whole head, UpstreamFailed for
         what is no HTTP, UpstreamTimeout.
         """
@@ -84,7 +84,7 @@ class Connection(asyncio.Protocol):
         self._deadline.ends = ends
         if self._transport.is_closing():
             raise _no_answer(self._target)
-        self._sent = sent
+        self._on_sent = on_sent
         self._transport.write(request)
         if not self._held_up:
             self._tell_sent()
@@ -226,9 +226,9 @@ class Connection(asyncio.Protocol):
         self._deadline.come()
 
     def _tell_sent(self) -> None:
-        sent, self._sent = self._sent, None
-        if sent is not None:
-            sent()
+        on_sent, self._on_sent = self._on_sent, None
+        if on_sent is not None:
+            on_sent()
 
     def _is_framed(self) -> bool:
         return any(

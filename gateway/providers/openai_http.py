@@ -103,14 +103,14 @@ class OpenAITarget:
         try:
             sent = clock()
             try:
-                await connection.send(request, call.timeouts, ends, call.sent)
+                await connection.send(request, call.timeouts, ends, call.on_sent)
             except OutcomeUnknown:
                 idle = connection.used and connection.silent
                 if not idle or clock() - sent > _IDLE_CLOSE_SECONDS:
                     raise
                 self._connector.give_back(connection)
                 connection = await self._connect(call)
-                await connection.send(request, call.timeouts, ends, call.sent)
+                await connection.send(request, call.timeouts, ends, call.on_sent)
         except BaseException:
             self._connector.give_back(connection)
             raise
