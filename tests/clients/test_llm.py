@@ -19,6 +19,7 @@ MODELS = """
 PROGRAM = """
 import signal, subprocess, sys
 import llm
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # a job in the background starts with it ignored
 model = llm.get_model("headway")
 def ask(text, **more):
     return model.prompt(text, **{"key": KEY, **more})
