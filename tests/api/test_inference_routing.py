@@ -123,7 +123,8 @@ def test_a_flapping_target_is_asked_once_a_pause(upstream: ScriptedUpstream) -> 
     with running_gateway({"up": target}) as gateway:
         assert [gateway.chat().status_code for _ in range(3)] == [500] * 3
         refused = gateway.chat()
-        assert (refused.status_code, refused.headers["retry-after"] in "12") == (503, True)
+        assert refused.status_code == 503
+        assert refused.headers["retry-after"] in {"1", "2"}
         assert refused.json()["error"]["code"] == "targets_unavailable"
         assert len(upstream.calls()) == 3
         wait_until(lambda: gateway.chat().status_code == 200, 10)

@@ -28,6 +28,17 @@ def test_the_fit_comes_to_the_engine_s_own_figures() -> None:
         assert found.seconds(*work) == pytest.approx(engine.seconds(*work), rel=0.05)
 
 
+def test_a_stretch_of_slow_steps_is_no_other_speed() -> None:
+    """Eleven in a row, again and again, each time with one as before behind them."""
+    before, fit = StepTime(0.012, 0.00007, 0.00000009, 0.00007), StepTimeFit()
+    usual = before.seconds(20, 50_000, 100)
+    for _ in range(500):
+        fit.learn(StepSample(20, 50_000, 100, usual))
+    for at in range(24):
+        fit.learn(StepSample(20, 50_000, 100, usual if at % 12 == 11 else 1.5 * usual))
+    assert fit.found.seconds(20, 50_000, 100) == pytest.approx(usual, rel=0.1)
+
+
 @pytest.mark.parametrize("factor", [0.5, 2.0])
 def test_another_speed_is_found_within_a_minute(factor: float) -> None:
     """Thirty samples of two seconds, although five hundred spoke of the speed before."""
