@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-import uvicorn
 
 from gateway.api.app import AppParts, build_app
 from gateway.api.body import BodyLimits
 from gateway.api.calls import CallParts, StreamTimes
 from gateway.api.health import Probe
+from gateway.bootstrap.server import GatewayServer
 from gateway.core.clock import SystemClock
 from gateway.metering.ledger import JournalLedger
 from gateway.metering.record import CallIntent, CallRecord
@@ -112,6 +112,7 @@ def running_gateway(
     admission = Admission(rules, clock, router.states)
     loop = asyncio.new_event_loop()
     listener = socket.create_server(("127.0.0.1", 0))
+    listener.setblocking(False)
 
     async def serve() -> None:
         registry = Registry.from_policy(rules, clock, max_answer_bytes)
@@ -129,12 +130,11 @@ def running_gateway(
             calls, keys, BodyLimits(max_body_bytes), probes, origins=rules.cors.origins
         )
         app = build_app(parts)
-        config = uvicorn.Config(app, http="httptools", lifespan="off", log_config=None)
-        server.append(uvicorn.Server(config))
+        server.append(GatewayServer(app, log_level="info"))
         await server[0].serve([listener])
         await registry.aclose()
 
-    server: list[uvicorn.Server] = []
+    server: list[GatewayServer] = []
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()), daemon=True)
     thread.start()
     wait_until(lambda: server and server[0].started)
