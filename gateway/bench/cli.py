@@ -14,7 +14,7 @@ INTERRUPTED = 130
 
 
 Rate = Annotated[float, typer.Option(min=0.01, help="Interactive calls per second.")]
-Seconds = Annotated[float, typer.Option(min=40, help="Engine time of a run.")]
+Seconds = Annotated[float, typer.Option(min=40, max=86_400, help="Engine time of a run.")]
 Slices = Annotated[int, typer.Option(min=1, help="Repeats with other calls.")]
 Trace = Annotated[Path | None, typer.Option(help="Calls from a CSV or JSONL file.")]
 Trials = Annotated[bool, typer.Option(help="Also wrong starts, changes, deadlines.")]
@@ -124,6 +124,9 @@ def coserve(
         *(Fitting(share, slo), chat, offline, report),
     )
     if not target:
+        command.need_target(
+            model=model, priority=priority, gateway=gateway, gateway_model=gateway_model
+        )
         command.run_simulated(Console(), wanted)
         return
     way = Gateway(gateway, gateway_model or model, gateway_key) if gateway else None

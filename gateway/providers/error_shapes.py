@@ -80,15 +80,15 @@ def _one_detail(item: Any) -> str:
 
 
 def names_of(members: dict[str, Any]) -> list[str]:
-    """What the error is called: its code and its type, if they are texts."""
-    return [name for name in map(members.get, ("code", "type")) if isinstance(name, str)]
+    """What the error is called: its code and its type, if they are texts; in lower case."""
+    return [name.lower() for name in map(members.get, ("code", "type")) if isinstance(name, str)]
 
 
 def credential_status(status: int, members: dict[str, Any]) -> int | None:
     """The status that would say that our key is not accepted, of one told by other means.
 
     Google's 400 tells it by a reason; relays, with a 400 or in a 200, by code or type. Words of a
-    message count for nothing.
+    message count for nothing. A 400 about a part of the request speaks of what the caller may not.
     """
     reasons = [item.get("reason") for item in _details(members)]
     if any(isinstance(r, str) and r in _CREDENTIAL_REASONS for r in reasons):
@@ -96,7 +96,9 @@ def credential_status(status: int, members: dict[str, Any]) -> int | None:
     if status not in {_OK, _BAD_REQUEST}:
         return None
     named = names_of(members)
-    return next((_CREDENTIAL_NAMES[name] for name in named if name in _CREDENTIAL_NAMES), None)
+    told = next((_CREDENTIAL_NAMES[name] for name in named if name in _CREDENTIAL_NAMES), None)
+    of_request = members.get("param") or "invalid_request_error" in named
+    return None if status == _BAD_REQUEST and told == _FORBIDDEN and of_request else told
 
 
 def is_its_own(status: int, members: dict[str, Any]) -> bool:

@@ -113,7 +113,7 @@ def _status_told(members: dict[str, Any]) -> int | None:
     if status is not None:
         return status
     told = (members.get("code"), members.get("http_status_code"))
-    return next((c for c in told if isinstance(c, int) and c in _STREAM_STATUS), None)
+    return next((c for c in _STREAM_STATUS for t in told if t in (c, str(c))), None)
 
 
 def _credential(target: str, status: int | None) -> UpstreamError:

@@ -65,8 +65,19 @@ def test_codes_and_types_of_a_refused_key() -> None:
     """In a 200 or a 400; of other statuses the status is the word."""
     assert credential_status(200, {"code": "invalid_api_key", "type": "x"}) == 401
     assert credential_status(400, {"code": "x", "type": "permission_error"}) == 403
+    assert credential_status(200, {"code": "INVALID_API_KEY"}) == 401
     assert credential_status(404, {"code": "invalid_api_key"}) is None
     assert credential_status(200, {"code": ["invalid_api_key"], "message": "auth_error"}) is None
+
+
+def test_a_400_about_a_part_of_the_request_is_the_callers() -> None:
+    """What an image's server does not permit is no refusal of our key; a bad key stays one."""
+    denied = {"code": "permission_denied", "type": "invalid_request_error"}
+    assert credential_status(400, denied) is None
+    assert credential_status(400, {"code": "permission_denied", "param": "messages"}) is None
+    assert credential_status(200, denied) == 403
+    bad_key = {"code": "invalid_api_key", "type": "invalid_request_error"}
+    assert credential_status(400, bad_key) == 401
 
 
 def test_4xx_that_are_the_targets_fault() -> None:

@@ -143,7 +143,9 @@ def test_our_key_may_be_refused_by_code_or_type(told: dict[str, str]) -> None:
         assert (error.body, "sk-x" in error.message) == (b"", False)
 
 
-@pytest.mark.parametrize(("code", "status"), [("invalid_api_key", 401), (402, 402), (403, 403)])
+@pytest.mark.parametrize(
+    ("code", "status"), [("invalid_api_key", 401), (402, 402), (403, 403), ("401", 401)]
+)
 def test_the_status_that_a_refused_key_would_have(code: str | int, status: int) -> None:
     """What the operator is told of a 200."""
     assert stream_failure("t", {"message": "x", "code": code}, SCRUB).status == status

@@ -57,8 +57,16 @@ def lengths(text: str | None, shape: Lengths) -> Lengths:
     return shape.with_means(prompt, output)
 
 
+def need_target(**options: object) -> None:
+    """Raises ConfigError for options that say something of a target, where none is given."""
+    given = ", ".join(f"--{name.replace('_', '-')}" for name, value in options.items() if value)
+    if given:
+        raise ConfigError(f"without a --target there is no use for {given}")
+
+
 def run_simulated(console: Console, wanted: Wanted) -> None:
     """All scenes in virtual time, and what must hold."""
+    _check_files(wanted)
     if wanted.fitting != AS_TOLD or wanted.chat or wanted.offline:
         raise ConfigError("--share, --slo, --chat and --offline are for a --target")
     say = _progress(console, wanted)
@@ -84,6 +92,7 @@ def run_simulated(console: Console, wanted: Wanted) -> None:
 
 def run_against(console: Console, wanted: Wanted, target: Target, *, flood: int, cap: int) -> None:
     """The arms that running servers can show, in real time."""
+    _check_files(wanted)
     scene = Scene(
         wanted.profile,
         engines=len(target.urls),
@@ -117,15 +126,22 @@ def _progress(console: Console, wanted: Wanted) -> Callable[[str], None]:
     return (lambda _: None) if quiet else (lambda text: console.print(f"[dim]{text}[/]"))
 
 
+def _check_files(wanted: Wanted) -> None:
+    """Raises ConfigError for a file that has no folder, before minutes of work are spent on it."""
+    for path in (wanted.plot, wanted.report):
+        if path is not None and not path.parent.is_dir():
+            raise ConfigError("cannot be written: its folder does not exist", file=path)
+
+
 def _conclude(console: Console, wanted: Wanted, report: Report) -> None:
-    if wanted.plot is not None:
-        _write(wanted.plot, draw("Interactive calls and offline work", report.scenes[FULL]))
-    if wanted.report is not None:
-        _write(wanted.report, report.as_json())
     if wanted.as_json:
         console.out(report.as_json(), highlight=False)
     else:
         report.show(console)
+    if wanted.plot is not None:
+        _write(wanted.plot, draw("Interactive calls and offline work", report.scenes[FULL]))
+    if wanted.report is not None:
+        _write(wanted.report, report.as_json())
 
 
 def _write(path: Path, text: str) -> None:

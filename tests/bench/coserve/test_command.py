@@ -56,6 +56,9 @@ def test_lengths_are_tokens_in_and_out() -> None:
     [
         (["--share", "0.3"], "for a --target"),
         (["--chat", "9:9"], "for a --target"),
+        (["--gateway", "http://x/v1", "--priority"], "no use for --priority, --gateway"),
+        (["--report", "{}/x.json"], "its folder does not exist"),
+        (["--target", "http://x/v1", "--plot", "{}/x.svg"], "its folder does not exist"),
         (["--target", "http://x/v1", "--share", "0.3", "--trace", "{}"], "a rate of its own"),
     ],
 )
