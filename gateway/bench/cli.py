@@ -124,10 +124,7 @@ def coserve(
         *(Fitting(share, slo), chat, offline, report),
     )
     if not target:
-        command.need_target(
-            model=model, priority=priority, gateway=gateway, gateway_model=gateway_model
-        )
-        command.run_simulated(Console(), wanted)
+        command.run_simulated(Console(), wanted, model=model, priority=priority, gateway=gateway)
         return
     way = Gateway(gateway, gateway_model or model, gateway_key) if gateway else None
     servers = Target(tuple(target), model, api_key, priority, way)
