@@ -61,7 +61,7 @@ class ScriptedUpstream:
         self._loop = asyncio.new_event_loop()
         self._thread: threading.Thread | None = None
         self._listener: socket.socket | None = None
-        self._accepting: asyncio.Task[None] | None = None
+        self._joining: set[asyncio.Task[None]] = set()
 
     @property
     def url(self) -> str:
@@ -150,34 +150,31 @@ class ScriptedUpstream:
         listener.setblocking(False)
         self.port = listener.getsockname()[1]
         self._listener = listener
-        self._accepting = asyncio.create_task(self._accept(listener))
+        self._loop.call_later(self.accept_delay, self._expect, listener)
 
-    async def _accept(self, listener: socket.socket) -> None:
-        while True:
-            if self.accept_delay:
-                await asyncio.sleep(self.accept_delay)
-            sock = await self._next_socket(listener)
-            await self._loop.connect_accepted_socket(lambda: Connection(self), sock)
+    def _expect(self, listener: socket.socket) -> None:
+        if listener is self._listener:
+            self._loop.add_reader(listener, self._accept, listener)
 
-    async def _next_socket(self, listener: socket.socket) -> socket.socket:
-        """The next connection; one that came in the moment of being called off is closed."""
-        accepting = asyncio.ensure_future(self._loop.sock_accept(listener))
-        try:
-            return (await asyncio.shield(accepting))[0]
-        except asyncio.CancelledError:
-            accepting.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                (await accepting)[0].close()
-            raise
+    def _accept(self, listener: socket.socket) -> None:
+        with contextlib.suppress(BlockingIOError):
+            sock, _ = listener.accept()
+            sock.setblocking(False)
+            self._joining.add(joining := self._loop.create_task(self._join(sock)))
+            joining.add_done_callback(self._joining.discard)
+        if self.accept_delay:
+            self._loop.remove_reader(listener)
+            self._loop.call_later(self.accept_delay, self._expect, listener)
+
+    async def _join(self, sock: socket.socket) -> None:
+        await self._loop.connect_accepted_socket(lambda: Connection(self), sock)
 
     async def _unlisten(self) -> None:
-        if self._accepting is not None:
-            self._accepting.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._accepting
         if self._listener is not None:
+            self._loop.remove_reader(self._listener)
             self._listener.close()
-        self._listener = self._accepting = None
+        self._listener = None
+        await asyncio.gather(*self._joining, return_exceptions=True)
         open_connections = list(self._open)
         for connection in open_connections:
             connection.drop()
