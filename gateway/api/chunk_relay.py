@@ -6,17 +6,11 @@ from gateway.api.chunk_template import ChunkTemplate
 from gateway.api.relay import HEARTBEAT
 from gateway.core.errors import UpstreamError
 from gateway.core.exact_json import dumps
-from gateway.core.large_json import LARGE, TooManyValues
 from gateway.core.usage import Usage
 from gateway.metering.counter import StreamMeter
 from gateway.metering.record import CallTiming
 from gateway.providers.answers import choices_of, error_in
-from gateway.providers.broken_answers import (
-    crowded_event,
-    ended_early,
-    endless_event,
-    malformed_stream,
-)
+from gateway.providers.broken_answers import ended_early, endless_event, unreadable_event
 from gateway.providers.failures import stream_failure
 from gateway.providers.scrubber import Scrubber
 from gateway.providers.sse import DONE, EventSplitter, parse_event
@@ -75,7 +69,7 @@ class ChunkRelay:
 
     def is_large(self, piece: bytes) -> bool:
         """Whether what ``piece`` may complete is better taken beside the event loop."""
-        return self._splitter.waiting + len(piece) > LARGE
+        return self._splitter.is_large(piece)
 
     def passes(self, piece: bytes, now: float) -> bool:
         """Whether ``piece`` is nothing but texts in chunks as one before: it is passed as it is."""
@@ -154,10 +148,8 @@ class ChunkRelay:
         try:
             chunk = parse_event(data)
             return chunk, choices_of(chunk)
-        except TooManyValues:
-            raise crowded_event(self._target) from None
-        except ValueError:
-            raise malformed_stream(self._target) from None
+        except ValueError as error:
+            raise unreadable_event(data, self._target, error) from None
 
     def _shown(self, data: bytes, chunk: dict[str, Any], choices: list[dict[str, Any]]) -> bytes:
         if self._early or any(map(_lacks_delta, choices)):
@@ -192,10 +184,8 @@ class ChunkRelay:
             return data
         try:
             return dumps(parse_event(data))
-        except TooManyValues:
-            raise crowded_event(self._target) from None
-        except ValueError:
-            raise malformed_stream(self._target) from None
+        except ValueError as error:
+            raise unreadable_event(data, self._target, error) from None
 
     def _with_tier(self, data: bytes, chunk: dict[str, Any]) -> bytes:
         if chunk.get("service_tier"):

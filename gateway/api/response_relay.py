@@ -10,16 +10,15 @@ from gateway.api.relay import HEARTBEAT
 from gateway.core.clock import Clock
 from gateway.core.errors import UpstreamError
 from gateway.core.exact_json import dumps
-from gateway.core.large_json import LARGE, TooManyValues
 from gateway.core.usage import Usage
 from gateway.metering.counter import StreamMeter
 from gateway.metering.record import CallTiming
 from gateway.providers.answers import choices_of, error_in
 from gateway.providers.broken_answers import (
-    crowded_event,
     ended_early,
     endless_event,
     malformed_stream,
+    unreadable_event,
 )
 from gateway.providers.failures import stream_failure
 from gateway.providers.scrubber import Scrubber
@@ -69,7 +68,7 @@ class ResponseRelay(ABC):
 
     def is_large(self, piece: bytes) -> bool:
         """Whether what ``piece`` may complete is better taken beside the event loop."""
-        return self._splitter.waiting + len(piece) > LARGE
+        return self._splitter.is_large(piece)
 
     def passes(self, piece: bytes, now: float) -> bool:
         """Never: each event has a number of ours."""
@@ -105,10 +104,8 @@ class ResponseRelay(ABC):
             if isinstance(event, dict) and (error := error_in(event)):
                 raise stream_failure(self._target, error, self._scrub)
             return self._shown(event, data, now)
-        except TooManyValues:
-            raise crowded_event(self._target) from None
-        except MALFORMED:
-            raise malformed_stream(self._target) from None
+        except MALFORMED as error:
+            raise unreadable_event(data, self._target, error) from None
 
     @abstractmethod
     def _shown(self, event: Any, data: bytes, now: float) -> bytes: ...

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from gateway.core.errors import ConfigError
 from gateway.core.load import ITL_TARGET
 
 app = typer.Typer(help="Measurements.", no_args_is_help=True, add_completion=False)
@@ -36,6 +37,14 @@ Mean = Annotated[str | None, typer.Option(help="Mean tokens IN:OUT; the trace's 
 Price = Annotated[float | None, typer.Option(min=0, help="Of an engine for an hour.")]
 ReportFile = Annotated[Path | None, typer.Option(help="Write the JSON there.")]
 Way = Annotated[str | None, typer.Option(help="Also by way of a gateway before them: its /v1.")]
+
+
+# Options of `coserve` that say something only of running servers, or only of simulated ones.
+_LIVE = (
+    *("model", "api_key", "priority", "gateway", "gateway_model", "gateway_key", "flood", "cap"),
+    *("share", "slo", "chat", "offline"),
+)
+_SIMULATED = ("engines",)
 
 
 @app.command()
@@ -83,6 +92,7 @@ def engine(
 
 @app.command()
 def coserve(
+    context: typer.Context,
     profile: Annotated[str, typer.Option(help="The simulated engine.")] = "a100-8b",
     engines: Annotated[int, typer.Option(min=1, help="So many of them.")] = 2,
     rate: Rate = 5.04,
@@ -118,13 +128,12 @@ def coserve(
     from gateway.bench.coserve.live import Target
     from gateway.simulator.profile import profile_named
 
-    wanted = command.Wanted(
-        profile_named(profile).with_flags(max_num_seqs, max_num_batched_tokens).priced(price),
-        *(engines, rate, seconds, slices, trace, as_json, plot, trials, itl_target),
-        *(Fitting(share, slo), chat, offline, report),
-    )
+    _refuse(context, _SIMULATED if target else _LIVE, "with" if target else "without")
+    chosen = profile_named(profile).with_flags(max_num_seqs, max_num_batched_tokens).priced(price)
+    run = chosen, engines, rate, seconds, slices, trace, as_json, plot, trials, itl_target
+    wanted = command.Wanted(*run, Fitting(share, slo), chat, offline, report)
     if not target:
-        command.run_simulated(Console(), wanted, model=model, priority=priority, gateway=gateway)
+        command.run_simulated(Console(), wanted)
         return
     way = Gateway(gateway, gateway_model or model, gateway_key) if gateway else None
     servers = Target(tuple(target), model, api_key, priority, way)
@@ -160,3 +169,14 @@ def load(
     show_load(Console(), report)
     if report.failures:
         raise typer.Exit(1)
+
+
+def _refuse(context: typer.Context, names: tuple[str, ...], way: str) -> None:
+    """Raises ConfigError when options were given that would go unheard."""
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name in names
+        if (source := context.get_parameter_source(name)) and source.name == "COMMANDLINE"
+    ]
+    if given:
+        raise ConfigError(f"{way} --target there is no use for {', '.join(given)}")

@@ -97,7 +97,7 @@ class Lease:
     shard: str
     ttl_ms: int
     runs: tuple[LeasedRun, ...]
-    now_ms: int = 0
+    now_ms: int
 
     @property
     def rows(self) -> int:

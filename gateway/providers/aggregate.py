@@ -4,15 +4,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.core.large_json import TooManyValues
 from gateway.core.usage import ReportedUsage, usage_member
 from gateway.providers.answers import choices_of, error_in, has_content
-from gateway.providers.broken_answers import (
-    crowded_event,
-    ended_early,
-    malformed_stream,
-    unreadable_event,
-)
+from gateway.providers.broken_answers import ended_early, malformed_stream, unreadable_event
 from gateway.providers.failures import stream_failure
 from gateway.providers.scrubber import Scrubber
 from gateway.providers.sse import DONE, parse_event
@@ -84,10 +78,8 @@ async def aggregate(
 def _chunk(data: bytes, target: str) -> dict[str, Any]:
     try:
         chunk = parse_event(data)
-    except TooManyValues:
-        raise crowded_event(target) from None
-    except ValueError:
-        raise unreadable_event(data, target) from None
+    except ValueError as error:
+        raise unreadable_event(data, target, error) from None
     if not isinstance(chunk, dict):
         raise malformed_stream(target)
     return chunk

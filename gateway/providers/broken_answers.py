@@ -1,6 +1,7 @@
 """The errors of a target whose answer, or stream of events, cannot be used."""
 
 from gateway.core.errors import StreamInterrupted, UpstreamFailed
+from gateway.core.large_json import TooManyValues
 from gateway.core.nesting import is_deep
 
 #: Answers that cannot be passed on, and would be the same if they were asked for again.
@@ -35,20 +36,17 @@ def endless_event(target: str) -> UpstreamFailed:
     return UpstreamFailed(message, target=target)
 
 
-def crowded_event(target: str) -> UpstreamFailed:
-    """An event has more than MOST_PARTS objects and arrays."""
-    message = f"The target's stream has an event of more than {MOST_PARTS} objects and arrays."
-    return UpstreamFailed(message, target=target)
-
-
 def too_long(most: int, target: str) -> UpstreamFailed:
     """A whole answer has more than ``most`` bytes."""
     message = f"The target's answer has more than {most} bytes."
     return UpstreamFailed(message, target=target, code=TOO_LONG)
 
 
-def unreadable_event(data: bytes, target: str) -> UpstreamFailed:
-    """``data`` of an event is no JSON that can be written again."""
+def unreadable_event(data: bytes, target: str, reason: Exception) -> UpstreamFailed:
+    """``data`` of an event is no JSON that can be written again, or not an event of the API."""
+    if isinstance(reason, TooManyValues):
+        message = f"The target's stream has an event of more than {MOST_PARTS} objects and arrays."
+        return UpstreamFailed(message, target=target)
     return _too_deep(target) if is_deep(data) else malformed_stream(target)
 
 

@@ -36,8 +36,12 @@ class EventSplitter:
         """Whether part of an event waits for its end."""
         return bool(self._rest or self._data or self._is_error)
 
+    def is_large(self, piece: bytes) -> bool:
+        """Whether what ``piece`` may complete is better taken beside the event loop."""
+        return self._waiting + len(piece) > LARGE
+
     @property
-    def waiting(self) -> int:
+    def _waiting(self) -> int:
         """Bytes of the event that waits for its end."""
         return len(self._rest) + self._size
 
@@ -67,7 +71,7 @@ class EventSplitter:
         self._check()
 
     def _check(self) -> None:
-        if self.waiting > LONGEST_EVENT:
+        if self._waiting > LONGEST_EVENT:
             raise ValueError("an event is too long")
 
     def _lines(self, text: bytes) -> Generator[bytes, None, bytes]:

@@ -3,14 +3,13 @@
 import threading
 from typing import Any
 
-import httpx
 import pytest
 
 from gateway.core.usage import Usage
 from gateway.metering.record import CallStatus
 from gateway.metering.unreported import unreported
 from tests.support.exchange import Exchange
-from tests.support.gateway import KEY, MODEL, RunningGateway, chat_body, running_gateway
+from tests.support.gateway import MODEL, RunningGateway, chat_body, running_gateway
 from tests.support.scripts import Script, Sse, answer, chat_chunk, error, hang_up, never, raw
 from tests.support.upstream import ScriptedUpstream
 
@@ -30,17 +29,6 @@ async def _cut(exchange: Exchange) -> None:
 
 def _target(upstream: ScriptedUpstream) -> dict[str, Any]:
     return {"base_url": upstream.url, "timeouts": _TIMES, "retry": _ONCE}
-
-
-def _leave(gateway: RunningGateway, after: float = 0.2, *, stream: bool = False) -> None:
-    """A call that is given up by its caller."""
-    with pytest.raises(httpx.ReadTimeout):
-        httpx.post(
-            f"{gateway.url}/chat/completions",
-            json=chat_body(stream=stream),
-            headers={"authorization": f"Bearer {KEY}"},
-            timeout=httpx.Timeout(5, read=after),
-        )
 
 
 def _estimate(gateway: RunningGateway) -> None:
@@ -128,7 +116,7 @@ def test_a_caller_that_leaves_before_the_first_byte_is_an_estimate(
     """The target had the request."""
     upstream.on(MODEL, never())
     with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
-        _leave(gateway, stream=stream)
+        gateway.given_up(stream=stream)
         _estimate(gateway)
         assert gateway.records.last.outcome.status is CallStatus.CANCELLED
 
@@ -140,10 +128,10 @@ def test_a_caller_that_leaves_before_anything_was_sent_costs_nothing(
     upstream.on(MODEL, never())
     lanes = {"interactive": {"max_in_flight": 1}}
     with running_gateway({"up": {"base_url": upstream.url, "lanes": lanes}}) as gateway:
-        first = threading.Thread(target=_leave, args=(gateway, 1.0))
+        first = threading.Thread(target=gateway.given_up, args=(1.0,))
         first.start()
         upstream.wait(upstream.calls)
-        _leave(gateway)
+        gateway.given_up()
         first.join()
         waited, sent = gateway.settled(2)
         assert waited.outcome.status is sent.outcome.status is CallStatus.CANCELLED

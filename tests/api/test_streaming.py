@@ -4,14 +4,13 @@ import logging
 import time
 from typing import Any
 
-import httpx
 import openai
 import orjson
 import pytest
 
 from gateway.api.calls import StreamTimes
 from gateway.metering.record import CallStatus
-from tests.support.gateway import KEY, MODEL, RunningGateway, chat_body, running_gateway
+from tests.support.gateway import KEY, MODEL, RunningGateway, running_gateway
 from tests.support.machine import slowness
 from tests.support.scripts import Sse, after, chat_chunk, never, raw, usage_chunk
 from tests.support.upstream import ScriptedUpstream
@@ -151,12 +150,7 @@ def test_str_11_client_leaves_mid_stream(upstream: ScriptedUpstream) -> None:
     """STR-11: the client's leaving closes the upstream and frees the place within a second."""
     upstream.enqueue(Sse([chat_chunk("x") for _ in range(100)], pause=0.2))
     with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
-        with httpx.stream(
-            "POST",
-            f"{gateway.url}/chat/completions",
-            json=chat_body(stream=True),
-            headers={"authorization": f"Bearer {KEY}"},
-        ) as answer:
+        with gateway.streamed() as answer:
             got = answer.iter_lines()
             while next(got) != "":
                 pass
@@ -176,13 +170,7 @@ def test_str_12_client_leaves_before_first_token(
     """STR-12: leaving before any header, streamed or not, closes the upstream."""
     upstream.on(MODEL, never())
     with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
-        with pytest.raises(httpx.ReadTimeout):
-            httpx.post(
-                f"{gateway.url}/chat/completions",
-                json=chat_body(stream=stream),
-                headers={"authorization": f"Bearer {KEY}"},
-                timeout=httpx.Timeout(5, read=0.2),
-            )
+        gateway.given_up(stream=stream)
         upstream.wait(lambda: upstream.requests[0].peer_closed_at, timeout=1.0)
         record = gateway.settled(1, timeout=1.0)[0]
         assert (record.outcome.status, record.outcome.http_status) == (CallStatus.CANCELLED, 499)
@@ -196,12 +184,7 @@ def test_str_16_no_buffering(upstream: ScriptedUpstream) -> None:
     )
     with (
         running_gateway({"up": {"base_url": upstream.url}}) as gateway,
-        httpx.stream(
-            "POST",
-            f"{gateway.url}/chat/completions",
-            json=chat_body(stream=True),
-            headers={"authorization": f"Bearer {KEY}", "accept-encoding": "gzip"},
-        ) as answer,
+        gateway.streamed(accept_encoding="gzip") as answer,
     ):
         assert answer.headers["content-type"].startswith("text/event-stream")
         assert "content-encoding" not in answer.headers

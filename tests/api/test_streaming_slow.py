@@ -4,11 +4,10 @@ import asyncio
 import threading
 import time
 
-import httpx
 import orjson
 
 from tests.support.exchange import Exchange
-from tests.support.gateway import KEY, chat_body, running_gateway
+from tests.support.gateway import running_gateway
 from tests.support.scripts import chat_chunk
 from tests.support.upstream import ScriptedUpstream
 
@@ -55,13 +54,7 @@ def test_a_client_that_does_not_read_holds_up_its_target(upstream: ScriptedUpstr
     upstream.enqueue(flood)
     with (
         running_gateway({"up": {"base_url": upstream.url}}) as gateway,
-        httpx.stream(
-            "POST",
-            f"{gateway.url}/chat/completions",
-            json=chat_body(stream=True),
-            headers={"authorization": f"Bearer {KEY}"},
-            timeout=30,
-        ) as answer,
+        gateway.streamed() as answer,
     ):
         flood.stands_still()
         assert 2**20 < flood.written < _TOO_MUCH

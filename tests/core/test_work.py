@@ -15,4 +15,4 @@ def test_rows_of_a_segment_come_from_its_tokens() -> None:
 def test_rows_of_a_lease_are_summed_over_its_runs() -> None:
     """A lease may hold parts of several segments."""
     run = LeasedRun("s", "j", "t", "m", "/v1/x", "in", "ix", 0, (LeasedRow(0), LeasedRow(1)))
-    assert Lease("1", "m.0", 1000, (run, run)).rows == 4
+    assert Lease("1", "m.0", 1000, (run, run), 0).rows == 4

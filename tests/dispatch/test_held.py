@@ -12,7 +12,7 @@ def _held() -> tuple[Holdings, ManualClock, HeldLease, HeldRow]:
     clock = ManualClock()
     holdings = Holdings(clock)
     run = LeasedRun("s", "j", "t", "m", "/v1/x", "in", "ix", 0, (LeasedRow(0),))
-    lease = holdings.take(Lease("1", "m.0", 1000, (run,)), clock.monotonic())
+    lease = holdings.take(Lease("1", "m.0", 1000, (run,), 0), clock.monotonic())
     row = HeldRow(lease, run, run.rows[0], BatchRow(0, "c", "POST", "/v1/x", b"{}"))
     lease.rows["s", 0] = row
     return holdings, clock, lease, row

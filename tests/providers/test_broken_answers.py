@@ -1,13 +1,9 @@
 """Answers that cannot be used."""
 
-from collections.abc import Callable
-
-import pytest
-
 from gateway.core.errors import StreamInterrupted, UpstreamFailed
+from gateway.core.large_json import TooManyValues
 from gateway.providers.broken_answers import (
     TOO_DEEP,
-    crowded_event,
     ended_early,
     endless_event,
     malformed_answer,
@@ -17,17 +13,22 @@ from gateway.providers.broken_answers import (
 )
 
 
-@pytest.mark.parametrize("unreadable", [unreadable_event, unreadable_answer])
-def test_too_deep_is_told_apart(unreadable: Callable[[bytes, str], UpstreamFailed]) -> None:
+def test_too_deep_is_told_apart() -> None:
     """The same question would get it again; what is no JSON may be an accident."""
-    assert unreadable(b"[" * 300 + b"]" * 300, "up").code == TOO_DEEP
-    assert unreadable(b"<html>", "up").code == "upstream_failed"
+    for data, code in (b"[" * 300 + b"]" * 300, TOO_DEEP), (b"<html>", "upstream_failed"):
+        assert unreadable_event(data, "up", ValueError()).code == code
+        assert unreadable_answer(data, "up").code == code
+
+
+def test_a_crowded_event_is_told_apart() -> None:
+    """By what reading it raised."""
+    assert "objects and arrays" in unreadable_event(b"{}", "up", TooManyValues()).message
 
 
 def test_the_target_is_named_and_nothing_it_said() -> None:
     """A stream that ends is interrupted, everything else is the target's failure."""
     assert type(ended_early("up")) is StreamInterrupted
-    made = ended_early, endless_event, crowded_event, malformed_stream
+    made = ended_early, endless_event, malformed_stream
     for error in (make("up") for make in made):
         assert error.target == "up"
     quoted = unreadable_answer(b"secret words", "up")

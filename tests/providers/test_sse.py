@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.core.errors import UpstreamFailed
-from gateway.core.large_json import TooManyValues
+from gateway.core.large_json import LARGE, TooManyValues
 from gateway.providers import sse
 from gateway.providers.sse import EventSplitter, events, parse_event
 
@@ -112,16 +112,17 @@ def test_an_event_of_too_many_parts_is_not_read() -> None:
     assert parse_event(b'{"x":"' + b"{[" * 200_000 + b'"}') == {"x": "{[" * 200_000}
 
 
-def test_what_waits_is_told() -> None:
-    """Bytes of whole lines and of the one that has no end yet."""
+def test_large_is_what_waits_with_the_piece_that_comes() -> None:
+    """Bytes of whole lines and of the one that has no end yet, until the event is taken."""
     splitter = EventSplitter()
-    assert splitter.waiting == 0
-    list(splitter.feed(b"data: " + b"x" * 100))
-    assert 100 <= splitter.waiting < 200
-    list(splitter.feed(b"\ndata: " + b"x" * 100))
-    assert splitter.waiting >= 200
-    assert list(splitter.feed(b"\n\n"))
-    assert splitter.waiting == 0
+    half = b"x" * (LARGE // 2)
+    assert not splitter.is_large(half)
+    list(splitter.feed(b"data: " + half))
+    assert splitter.is_large(half)
+    list(splitter.feed(b"\ndata: "))
+    assert splitter.is_large(half)
+    assert list(splitter.feed(b"x\n\n"))
+    assert not splitter.is_large(half)
 
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])

@@ -5,11 +5,12 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+import pytest
 
 from gateway.api.app import AppParts, build_app
 from gateway.api.body import BodyLimits
@@ -67,18 +68,38 @@ class RunningGateway:
 
     def post(self, path: str, body: Any, **headers: str) -> httpx.Response:
         """POST with the test key. Underscores in header names stand for hyphens."""
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        sent.setdefault("authorization", f"Bearer {KEY}")
-        return httpx.post(f"{self.root}{path}", json=body, headers=sent, timeout=20)
+        return httpx.post(f"{self.root}{path}", json=body, headers=_with_key(headers), timeout=20)
 
     def chat(self, text: str = "hello there", **members: Any) -> httpx.Response:
         """One chat call."""
         return self.post("/v1/chat/completions", chat_body(text, **members))
 
+    def streamed(self, **headers: str) -> AbstractContextManager[httpx.Response]:
+        """A streamed chat call whose answer is still to be read."""
+        sent, body = _with_key(headers), chat_body(stream=True)
+        return httpx.stream(
+            "POST", f"{self.url}/chat/completions", json=body, headers=sent, timeout=30
+        )
+
+    def given_up(self, after: float = 0.2, *, stream: bool = False) -> None:
+        """A chat call whose caller leaves when nothing came for ``after`` seconds."""
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(
+                f"{self.url}/chat/completions",
+                json=chat_body(stream=stream),
+                headers=_with_key({}),
+                timeout=httpx.Timeout(5, read=after),
+            )
+
     def settled(self, count: int, timeout: float = 5.0) -> list[CallRecord]:
         """The records, once there are ``count`` of them."""
         wait_until(lambda: len(self.records.all) >= count, timeout)
         return self.records.all
+
+
+def _with_key(headers: dict[str, str]) -> dict[str, str]:
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    return {"authorization": f"Bearer {KEY}", **sent}
 
 
 def chat_body(text: str = "hello there", **members: Any) -> dict[str, Any]:

@@ -57,13 +57,9 @@ def lengths(text: str | None, shape: Lengths) -> Lengths:
     return shape.with_means(prompt, output)
 
 
-def run_simulated(console: Console, wanted: Wanted, **of_target: object) -> None:
-    """All scenes in virtual time, and what must hold. ``of_target`` are refused, if set."""
+def run_simulated(console: Console, wanted: Wanted) -> None:
+    """All scenes in virtual time, and what must hold."""
     _check_files(wanted)
-    if given := ", ".join(f"--{name}" for name, value in of_target.items() if value):
-        raise ConfigError(f"without a --target there is no use for {given}")
-    if wanted.fitting != AS_TOLD or wanted.chat or wanted.offline:
-        raise ConfigError("--share, --slo, --chat and --offline are for a --target")
     say = _progress(console, wanted)
     slices = range(1, wanted.slices + 1)
     chosen = plays(

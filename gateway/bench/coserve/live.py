@@ -12,7 +12,7 @@ from gateway.bench.coserve.batch_arm import Gateway, OfflineBatch, tokens_of
 from gateway.bench.coserve.figures import Figures, Spread, spread
 from gateway.bench.coserve.fitting import AS_TOLD, Fitting, template_tokens
 from gateway.bench.coserve.lane import OfflineLane
-from gateway.bench.coserve.live_host import Filler, LiveHost
+from gateway.bench.coserve.live_host import Address, LiveHost
 from gateway.bench.coserve.record import CallRecord, Record
 from gateway.bench.coserve.rows import Backlog
 from gateway.bench.coserve.scenes import ALONE, GATEWAY, HEADWAY, NAIVE, OFFLINE, PRIORITY
@@ -161,13 +161,10 @@ async def _direct(
 ) -> None:
     """Calls and rows to the servers themselves; a lane of ours in front of each."""
     clock, priority = RunClock(), arm.policy == "priority"
-    hosts = [
-        LiveHost(session, url, target.model, record, clock, priority=priority)
-        for url in target.urls
-    ]
+    addresses = [Address(url, target.model, target.template, priority) for url in target.urls]
+    hosts = [LiveHost(session, address, record, clock) for address in addresses]
     rows = Backlog(backlog(scene.offline, seed))
     for host in hosts:
-        host.filler = Filler(1, target.template)
         if (pacer := arm.pacer(host.load, clock)) is not None:
             host.lane = OfflineLane(rows, pacer, host, clock)
             host.load.listener = host.lane.hear
@@ -192,8 +189,7 @@ async def _through(
     await batch.upload(backlog(scene.offline, seed), round(_ROWS * scene.seconds * len(engines)))
     before = await tokens_of(session, engines)
     clock = RunClock()
-    host = LiveHost(session, gateway.url, gateway.model, record, clock)
-    host.filler = Filler(1, target.template)
+    host = LiveHost(session, Address(gateway.url, gateway.model, target.template), record, clock)
     starting = asyncio.create_task(_later(batch, scene.span.start))
     try:
         await _play([host], scene.traced(seed), scene, clock, record)

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -33,30 +34,36 @@ class Filler:
         return " ".join(self._words.choices(_WORDS, k=max(1, tokens - self._template)))
 
 
+@dataclass(frozen=True, slots=True)
+class Address:
+    """``url`` ends in ``/v1``; with ``priority`` bodies carry one.
+
+    The server puts ``template`` tokens around a prompt.
+    """
+
+    url: str
+    model: str
+    template: int = 0
+    priority: bool = False
+
+
 class LiveHost:
-    """Streams calls to ``url``, which ends in ``/v1``. With ``priority`` bodies carry one."""
+    """Streams calls to a server."""
 
     def __init__(
-        self,
-        session: aiohttp.ClientSession,
-        url: str,
-        model: str,
-        record: Record,
-        clock: Clock,
-        *,
-        priority: bool = False,
+        self, session: aiohttp.ClientSession, address: Address, record: Record, clock: Clock
     ) -> None:
         self.load = EngineLoad()
         self.lane: OfflineLane | None = None
         self.on_change: Callable[[], None] = _nothing
         self.failures = 0
-        self.filler = Filler(1)
+        self._filler = Filler(1, address.template)
         self._session = session
-        self._url = f"{url}/chat/completions"
-        self._model = model
+        self._url = f"{address.url}/chat/completions"
+        self._model = address.model
         self._record = record
         self._clock = clock
-        self._priority = priority
+        self._priority = address.priority
         self._tasks: set[asyncio.Task[None]] = set()
         self._rows: dict[Row, asyncio.Task[None]] = {}
         self._sampler = StreamSampler()
@@ -143,7 +150,7 @@ class LiveHost:
         """Once for each piece of text that arrives."""
         body = {
             "model": self._model,
-            "messages": [{"role": "user", "content": self.filler.text(prompt)}],
+            "messages": [{"role": "user", "content": self._filler.text(prompt)}],
             "max_tokens": output,
             "ignore_eos": True,
             "temperature": 0,

@@ -54,9 +54,10 @@ def test_lengths_are_tokens_in_and_out() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["--share", "0.3"], "for a --target"),
-        (["--chat", "9:9"], "for a --target"),
+        (["--share", "0.3"], "without --target there is no use for --share"),
+        (["--gateway-key", "k", "--cap", "9"], "no use for --gateway-key, --cap"),
         (["--gateway", "http://x/v1", "--priority"], "no use for --priority, --gateway"),
+        (["--target", "http://x/v1", "--engines", "2"], "with --target .* for --engines"),
         (["--report", "{}/x.json"], "its folder does not exist"),
         (["--target", "http://x/v1", "--plot", "{}/x.svg"], "its folder does not exist"),
         (["--target", "http://x/v1", "--share", "0.3", "--trace", "{}"], "a rate of its own"),

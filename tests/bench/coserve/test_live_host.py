@@ -6,7 +6,7 @@ import aiohttp
 
 from gateway.bench.coserve.lane import OfflineLane
 from gateway.bench.coserve.live import RunClock
-from gateway.bench.coserve.live_host import LiveHost
+from gateway.bench.coserve.live_host import Address, LiveHost
 from gateway.bench.coserve.record import CallRecord, Record
 from gateway.bench.coserve.rows import Backlog
 from gateway.pacing.window import FixedWindow
@@ -21,7 +21,7 @@ async def test_calls_and_rows_run_and_are_timed() -> None:
         aiohttp.ClientSession() as session,
     ):
         record, clock = Record(), RunClock()
-        host = LiveHost(session, f"{url}/v1", MODEL, record, clock, priority=True)
+        host = LiveHost(session, Address(f"{url}/v1", MODEL, priority=True), record, clock)
         lane = OfflineLane(Backlog([(100, 9)] * 3), FixedWindow(2), host, clock)
         host.lane = lane
         call = CallRecord(clock.monotonic(), 50, 7)
@@ -43,7 +43,7 @@ async def test_a_server_that_fails_is_counted() -> None:
     """The call failed, the row is not done."""
     async with aiohttp.ClientSession() as session:
         record, clock = Record(), RunClock()
-        host = LiveHost(session, "http://127.0.0.1:9/v1", MODEL, record, clock)
+        host = LiveHost(session, Address("http://127.0.0.1:9/v1", MODEL), record, clock)
         call = CallRecord(0.0, 5, 5)
         host.take_call(call)
         host.lane = OfflineLane(Backlog([(5, 5)]), FixedWindow(1), host, clock)
