@@ -1,11 +1,13 @@
 """The events of one upstream stream on their way to the client: bytes through, watched closely."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from gateway.api.chunk_template import ChunkTemplate
 from gateway.api.relay import HEARTBEAT
 from gateway.core.errors import UpstreamError
 from gateway.core.exact_json import dumps
+from gateway.core.large_json import LARGE
 from gateway.core.usage import Usage
 from gateway.metering.counter import StreamMeter
 from gateway.metering.record import CallTiming
@@ -71,21 +73,23 @@ class ChunkRelay:
         """Whether what ``piece`` may complete is better taken beside the event loop."""
         return self._splitter.is_large(piece)
 
-    def passes(self, piece: bytes, now: float) -> bool:
-        """Whether ``piece`` is nothing but texts in chunks as one before: it is passed as it is."""
-        if self._splitter.pending or self.done or self._early:
-            return False
-        sizes = self._template.sizes(piece)
-        if sizes:
-            self._meter.texts(sizes, now)
-        return bool(sizes)
+    def plain(self, piece: bytes) -> Sequence[int]:
+        """Bytes of each text of a piece of nothing but texts in chunks as one before."""
+        if self._splitter.pending or self.done or self._early or len(piece) > LARGE:
+            return ()
+        return self._template.sizes(piece)
+
+    def passed(self, texts: Sequence[int], now: float) -> None:
+        """Count texts that went on as they came."""
+        self._meter.texts(texts, now)
 
     def take(self, piece: bytes, now: float) -> bytes:
         """What to pass on of ``piece``, complete events only.
 
         Raises the classified error for an error event, UpstreamFailed for one that is no chunk.
         """
-        if self.passes(piece, now):
+        if texts := self.plain(piece):
+            self.passed(texts, now)
             return piece
         frames = self._frames(piece, now)
         if not frames and piece.startswith(b":") and not self._splitter.pending:

@@ -1,6 +1,7 @@
 """Events that differ from an earlier one in nothing but their text need not be parsed."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 _MEMBER = b'"content":"'
@@ -18,27 +19,29 @@ class ChunkTemplate:
     def __init__(self) -> None:
         self._before = b""
         self._after = b""
+        self._start = 0
+        self._stop = 0
 
-    def sizes(self, piece: bytes) -> list[int] | None:
-        """Bytes of text in each event of a piece; None: it must be looked into.
+    def sizes(self, piece: bytes) -> Sequence[int]:
+        """Bytes of text in each event of a piece; none: it must be looked into.
 
         The piece holds whole events, each a chunk like the last one learned.
         """
-        before, after, sizes = self._before, self._after, list[int]()
+        if size := self._size(piece):
+            return (size,)
         *events, rest = piece.split(b"\n\n")
-        if rest or not before:
-            return None
+        sizes = [self._size(event + b"\n\n") for event in events]
+        return () if rest or 0 in sizes else sizes
+
+    def _size(self, event: bytes) -> int:
+        """Bytes of text in a piece that is one event and nothing else; 0: it is not."""
+        if not (event.startswith(self._before) and event.endswith(self._after) and self._start):
+            return 0
+        text = event[self._start : self._stop]
         try:
-            for event in events:
-                if not (event.startswith(before) and event.endswith(after)):
-                    return None
-                text = event[len(before) : len(event) - len(after)]
-                if not _PLAIN(text.decode()):
-                    return None
-                sizes.append(len(text))
+            return len(text) if _PLAIN(text.decode()) else 0
         except UnicodeDecodeError:
-            return None
-        return sizes
+            return 0
 
     def learn(self, data: bytes, chunk: dict[str, Any], choices: list[dict[str, Any]]) -> None:
         """Remember ``data``, the text of ``chunk``, if it holds one piece of content alone."""
@@ -48,4 +51,5 @@ class ChunkTemplate:
         end = data.find(b'"', start)
         told = (choices[0].get("delta") or {}).get("content")
         if start >= len(_MEMBER) and end > start and data[start:end].decode() == told:
-            self._before, self._after = b"data: " + data[:start], data[end:]
+            self._before, self._after = b"data: " + data[:start], data[end:] + b"\n\n"
+            self._start, self._stop = len(self._before), -len(self._after)

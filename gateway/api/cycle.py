@@ -10,6 +10,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 
 #: Characters that a head has in its line ends alone.
 _CONTROL = bytes([*range(9), *range(10, 32), 127])
+_CHUNK = b"%x\r\n%b\r\n"
 _BODILESS = frozenset({204, 304})
 
 
@@ -40,13 +41,12 @@ class Cycle(RequestResponseCycle):
             raise RuntimeError(f"{kind} is out of place")
 
     def send_now(self, body: bytes) -> bool:
-        """Send a part of a streamed body without a wait; without one, only tell if that can be."""
+        """Send a part of a streamed body; false, and nothing is sent, when that would be a wait."""
         if not self.chunked_encoding or self.disconnected or self.response_complete:
             return False
         if not self.response_started or self.flow.write_paused:
             return False
-        if body:
-            self._write(body, more=True)
+        self.transport.write(_CHUNK % (len(body), body))
         return True
 
     def _start(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
@@ -96,7 +96,7 @@ class Cycle(RequestResponseCycle):
         if self.scope["method"] == "HEAD":
             return b""
         if self.chunked_encoding:
-            chunk = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
+            chunk = _CHUNK % (len(body), body) if body else b""
             return chunk if more else chunk + b"0\r\n\r\n"
         left = self.expected_content_length = self.expected_content_length - len(body)
         if (left < 0 or (left and not more)) and not self._open_end:

@@ -1,7 +1,7 @@
 """What passes a target's stream on to a client, whatever the API of the two."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from gateway.core.errors import UpstreamError
@@ -39,8 +39,11 @@ class Relay(Protocol):
     def is_large(self, piece: bytes) -> bool:
         """Whether what ``piece`` may complete is better taken beside the event loop."""
 
-    def passes(self, piece: bytes, now: float) -> bool:
-        """Whether ``piece`` is passed on as it is; then it counts as taken."""
+    def plain(self, piece: bytes) -> Sequence[int]:
+        """Bytes of each text of a piece that may pass as it is; none: it is to be taken."""
+
+    def passed(self, texts: Sequence[int], now: float) -> None:
+        """A plain piece was passed on."""
 
     def take(self, piece: bytes, now: float) -> bytes:
         """What to pass on of ``piece``. Raises UpstreamError."""

@@ -4,6 +4,7 @@ One relay reads chat completions, the other one the events of a target that has 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from gateway.api.relay import HEARTBEAT
@@ -70,10 +71,14 @@ class ResponseRelay(ABC):
         """Whether what ``piece`` may complete is better taken beside the event loop."""
         return self._splitter.is_large(piece)
 
-    def passes(self, piece: bytes, now: float) -> bool:
-        """Never: each event has a number of ours."""
-        del piece, now
-        return False
+    def plain(self, piece: bytes) -> Sequence[int]:
+        """Never any: each event has a number of ours."""
+        del piece
+        return ()
+
+    def passed(self, texts: Sequence[int], now: float) -> None:
+        """Count texts."""
+        self._meter.texts(texts, now)
 
     def take(self, piece: bytes, now: float) -> bytes:
         """What to pass on of ``piece``, complete events only. Raises UpstreamError."""

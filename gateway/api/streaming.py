@@ -77,15 +77,12 @@ class ClientStream:
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
         self._writing = False
 
-    @property
-    def is_free(self) -> bool:
-        """Whether ``write_now`` can be used: there is nothing that it would have to wait for."""
-        return self._beat is None and self._send_now is not None and self._send_now(b"")
-
     def write_now(self, data: bytes) -> bool:
-        """Send complete events without a wait."""
+        """Send complete events; false, and nothing is sent, when that would be a wait."""
+        if self._beat is not None or self._send_now is None or not self._send_now(data):
+            return False
         self._written = self._loop.time()
-        return self._send_now is not None and self._send_now(data)
+        return True
 
     def close(self) -> None:
         """No more signs of life."""
@@ -185,9 +182,11 @@ async def _break_off(call: Call, client: ClientStream, error: UpstreamError, bef
 
 def _pass_on(client: ClientStream, relay: Relay, now: Callable[[], float], piece: bytes) -> bool:
     """Pass on what needs neither a look nor a wait: then the call's task is not even woken."""
-    if relay.is_large(piece) or not client.is_free:
+    texts = relay.plain(piece)
+    if not texts or not client.write_now(piece):
         return False
-    return relay.passes(piece, now()) and client.write_now(piece)
+    relay.passed(texts, now())
+    return True
 
 
 async def _fail(call: Call, client: ClientStream, error: HeadwayError, before: bytes = b"") -> None:

@@ -1,6 +1,7 @@
 """Time to first token and the gaps between tokens, in constant memory."""
 
 import math
+from collections import defaultdict
 
 from gateway.metering.record import CallTiming
 
@@ -21,7 +22,7 @@ class TokenTiming:
         self._gaps = 0
         self._sum = 0.0
         self._max = 0.0
-        self._counts: dict[int, int] = {}
+        self._counts = defaultdict[int, int](int)
 
     def content(self, now: float, events: int = 1) -> None:
         """So many events with content arrived at once; none of comments or a lone role."""
@@ -33,13 +34,11 @@ class TokenTiming:
             self._sum += gap
             self._max = max(self._max, gap)
             step = int(_log(gap / _FLOOR) * _STEPS_PER_E) + 1 if gap > _FLOOR else 0
-            self._count(step, 1)
+            self._gaps += 1
+            self._counts[step] += 1
         if events > 1:
-            self._count(0, events - 1)
-
-    def _count(self, step: int, gaps: int) -> None:
-        self._gaps += gaps
-        self._counts[step] = self._counts.get(step, 0) + gaps
+            self._gaps += events - 1
+            self._counts[0] += events - 1
 
     @property
     def ttft_s(self) -> float | None:

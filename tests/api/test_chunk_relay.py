@@ -9,6 +9,7 @@ import pytest
 from gateway.api.chunk_relay import ChunkRelay
 from gateway.api.relay import HEARTBEAT
 from gateway.core.errors import StreamInterrupted, UpstreamFailed, UpstreamThrottled
+from gateway.core.large_json import LARGE
 from gateway.metering.record import CallStatus
 from gateway.providers import sse
 from gateway.providers.scrubber import Scrubber
@@ -203,9 +204,12 @@ def test_texts_like_one_before_pass() -> None:
     """They are counted once; everything else is left to a closer look."""
     events = relay()
     text = event(chat_chunk("a"))
-    assert not events.passes(text, 1.0)
+    assert not events.plain(text)
     events.take(text, 1.0)
-    assert events.passes(event(chat_chunk("b")), 2.0)
-    assert not events.passes(event(chat_chunk("", finish="stop")), 3.0)
+    texts = events.plain(event(chat_chunk("bc")) * 2)
+    assert list(texts) == [2, 2]
+    events.passed(texts, 2.0)
+    assert not events.plain(event(chat_chunk("", finish="stop")))
+    assert not events.plain(event(chat_chunk("b" * LARGE)))
     events.take(event(chat_chunk("", finish="stop")), 3.0)
-    assert events.usage.completion == 2
+    assert events.usage.completion == 3
