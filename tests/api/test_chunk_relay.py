@@ -1,10 +1,15 @@
 """Events on their way to the client."""
 
+import itertools
 import json
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway.api.chunk_relay import ChunkRelay
 from gateway.api.relay import HEARTBEAT
@@ -19,10 +24,16 @@ from tests.support.scripts import Sse, chat_chunk, usage_chunk
 from tests.support.upstream import ScriptedUpstream
 
 
-def relay(*, wants_usage: bool = False, choices: int = 1, tier: str | None = None) -> ChunkRelay:
+def relay(
+    *,
+    wants_usage: bool = False,
+    choices: int = 1,
+    tier: str | None = None,
+    kind: type[ChunkRelay] = ChunkRelay,
+) -> ChunkRelay:
     """A relay for a streamed chat call."""
     request = ModelRequest({}, "m", True, wants_usage, 1, choices, 100, 0, tier)
-    return ChunkRelay("t", request, Scrubber(()), 0.0, tier)
+    return kind("t", request, Scrubber(()), 0.0, tier)
 
 
 def event(value: Any) -> bytes:
@@ -213,3 +224,42 @@ def test_texts_like_one_before_pass() -> None:
     assert not events.plain(event(chat_chunk("b" * LARGE)))
     events.take(event(chat_chunk("", finish="stop")), 3.0)
     assert events.usage.completion == 3
+
+
+TEXTS = st.text(st.sampled_from('ab "\\\n{}:,\x1fé漢😀'), max_size=9)
+CHUNKS = st.one_of(
+    TEXTS.map(chat_chunk),
+    TEXTS.map(lambda text: {**chat_chunk(text), "id": "another"}),
+    TEXTS.map(lambda text: chat_chunk(text, tool_calls=[{"index": 0, "function": {}}])),
+    st.sampled_from([chat_chunk("a", logprobs={"content": []}), chat_chunk(role="assistant")]),
+)
+#: Bytes in each piece; below 1: so many whole events more than one.
+PIECES = st.lists(st.integers(1, 400) | st.integers(-2, 0), min_size=1, max_size=30)
+
+
+class _Reader(ChunkRelay):
+    """Never takes the short way."""
+
+    def plain(self, piece: bytes) -> Sequence[int]:
+        del piece
+        return ()
+
+
+@given(st.lists(CHUNKS, max_size=12), PIECES, st.sampled_from([b"\n", b"\r\n"]))
+def test_the_short_way_changes_nothing(chunks: list[Any], sizes: list[int], eol: bytes) -> None:
+    """Texts that pass unread give the bytes, tokens and times that they give when they are read."""
+    events = [*map(event, chunks), event(chat_chunk(finish="stop"))]
+    rest = b"".join(events).replace(b"\n", eol)
+    short, long = relay(), relay(kind=_Reader)
+    now = 0.0
+    for size in itertools.cycle(sizes):
+        now += 0.01
+        ends = [end.end() for end in re.finditer(2 * eol, rest)]
+        piece = rest[: size if size > 0 else ends[min(-size, len(ends) - 1)] if ends else None]
+        rest = rest[len(piece) :]
+        if texts := short.plain(piece):
+            short.passed(texts, now)
+        assert (piece if texts else short.take(piece, now)) == long.take(piece, now)
+        if not rest:
+            break
+    assert (short.usage, short.timing, short.complete) == (long.usage, long.timing, True)
