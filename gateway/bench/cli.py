@@ -36,6 +36,8 @@ SloTimes = Annotated[
 Mean = Annotated[str | None, typer.Option(help="Mean tokens IN:OUT; the trace's if not given.")]
 Price = Annotated[float | None, typer.Option(min=0, help="Of an engine for an hour.")]
 ReportFile = Annotated[Path | None, typer.Option(help="Write the JSON there.")]
+SequenceSlots = Annotated[int | None, typer.Option(min=1, help="The engine's sequence slots.")]
+StepTokens = Annotated[int | None, typer.Option(min=1, help="Tokens of one of its steps.")]
 Way = Annotated[str | None, typer.Option(help="Also by way of a gateway before them: its /v1.")]
 
 
@@ -69,13 +71,13 @@ def demo() -> None:
 def engine(
     profile: Annotated[str, typer.Option(help="a100-7b, a100-8b, h100-7b or h200-8b.")] = "a100-8b",
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8001,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8001,
     policy: Annotated[str, typer.Option(help="fcfs, or priority: lower first.")] = "fcfs",
     scale: Annotated[float, typer.Option(help="Times real speed.")] = 1.0,
     model: Annotated[str, typer.Option(help="Model name; the profile's if not given.")] = "",
     metrics: Annotated[str, typer.Option(help="Names of vllm or sglang.")] = "vllm",
-    max_num_seqs: Annotated[int | None, typer.Option(help="Sequence slots.")] = None,
-    max_num_batched_tokens: Annotated[int | None, typer.Option(help="Tokens of a step.")] = None,
+    max_num_seqs: SequenceSlots = None,
+    max_num_batched_tokens: StepTokens = None,
 ) -> None:
     """Serve a simulated engine: OpenAI-compatible, in the time that a GPU would take."""
     from gateway.simulator.options import EngineOptions
@@ -118,8 +120,8 @@ def coserve(
     flood: Flood = 256,
     cap: Cap = 32,
     itl_target: Gap = ITL_TARGET,
-    max_num_seqs: Annotated[int | None, typer.Option(help="The engine's sequence slots.")] = None,
-    max_num_batched_tokens: Annotated[int | None, typer.Option(help="Its step's tokens.")] = None,
+    max_num_seqs: SequenceSlots = None,
+    max_num_batched_tokens: StepTokens = None,
 ) -> None:
     """Interactive calls beside offline work in arms: simulated, or on servers that run."""
     from gateway.bench.coserve import command

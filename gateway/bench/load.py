@@ -1,6 +1,7 @@
 """Closed- and open-loop load of streamed chat calls on any OpenAI-compatible server."""
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -84,4 +85,8 @@ def show_load(console: Console, report: LoadReport) -> None:
 
 
 def _both(spread: Spread) -> tuple[str, str]:
-    return f"{spread.p50 * 1000:,.1f} ms", f"{spread.p99 * 1000:,.1f} ms"
+    return _ms(spread.p50), _ms(spread.p99)
+
+
+def _ms(seconds: float) -> str:
+    return "-" if math.isnan(seconds) else f"{seconds * 1000:,.1f} ms"

@@ -22,6 +22,15 @@ def test_load_reports_and_exits_by_success(upstream: ScriptedUpstream) -> None:
     assert "output tok/s" in good.output
     upstream.enqueue(error(500))
     assert CliRunner().invoke(app, arguments).exit_code == 1
+    upstream.refuse()
+    none = CliRunner().invoke(app, arguments)
+    assert (none.exit_code, "nan" in none.output) == (1, False)
+
+
+@pytest.mark.parametrize("option", ["--port=65536", "--max-num-seqs=0"])
+def test_an_engine_that_cannot_be_is_refused(option: str) -> None:
+    """As wrong use of the command."""
+    assert CliRunner().invoke(app, ["engine", option]).exit_code == 2
 
 
 @pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 1)])
