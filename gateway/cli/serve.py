@@ -88,6 +88,9 @@ def worker(
     log_level: LogLevel = None,
 ) -> None:
     """Serve the bundled model over an OpenAI-compatible API, without queue or gateway."""
+    from gateway.bootstrap.local import check_worker_installed
+
+    check_worker_installed()
     from gateway.bootstrap.worker import run_local_worker
 
     settings = load_settings(

@@ -47,6 +47,8 @@ def explain(error: ErrorDetails) -> tuple[Place, str]:
         return place, f"unknown key{_nearest(str(place[-1]), _known(place[:-1]))}"
     if error["type"] == "missing":
         return place[:-1], f"{place[-1]} is missing"
+    if error["type"] == "too_short":
+        return place, "must not be empty"
     if _is_duration(place):
         return place, "a duration is seconds, or text such as 250ms, 30s, 2m, 24h, and not negative"
     reason = error["msg"].removeprefix("Value error, ")

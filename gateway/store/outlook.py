@@ -43,8 +43,9 @@ class Outlook:
 class Forecast:
     """When a segment will be done, None: not known; rows its shard does in a second.
 
-    ``stalled``: there is work, and for a minute none of it was done. ``paused``: by hand, itself,
-    its tenant or everything. ``capped``: a target that could help has used up its cost cap.
+    ``stalled``: for a minute or more no row was done, too long for the deadline. ``paused``: by
+    hand, itself, its tenant or everything. ``capped``: a target that could help has used up its
+    cost cap.
     """
 
     eta_ms: int | None

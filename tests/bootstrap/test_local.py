@@ -2,16 +2,18 @@
 
 import pytest
 
+from gateway.bootstrap import local
 from gateway.bootstrap.local import parse_addresses, pick_addresses, with_addresses
 from gateway.core.errors import ConfigError
 from gateway.policy.model import Policy
 
+_OTHER = {"base_url": "http://127.0.0.1:1/v1", "models": ["o"]}
 _POLICY = Policy.model_validate(
     {
         "targets": {
             "a": {"kind": "local", "models": ["m"]},
             "b": {"kind": "local", "models": ["n"]},
-            "c": {"base_url": "http://127.0.0.1:1/v1", "models": ["o"]},
+            "c": _OTHER,
         }
     }
 )
@@ -25,6 +27,16 @@ def test_each_local_target_gets_a_port_of_its_own() -> None:
     filled = with_addresses(_POLICY, picked)
     assert filled.targets["a"].base_url == picked["a"]
     assert filled.targets["c"].base_url == "http://127.0.0.1:1/v1"
+
+
+def test_a_worker_that_cannot_run_is_told_before_it_is_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With what to install; who has targets of their own alone is not asked for it."""
+    monkeypatch.setattr(local, "find_spec", lambda _: None)
+    with pytest.raises(ConfigError, match="more packages"):
+        pick_addresses(_POLICY)
+    assert pick_addresses(Policy.model_validate({"targets": {"c": _OTHER}})) == {}
 
 
 def test_a_local_target_without_address_is_refused() -> None:

@@ -35,6 +35,17 @@ def test_submit_wait_and_output(running: RunningHeadway, tmp_path: Path) -> None
     assert ids(json.loads(line) for line in output.read_text().splitlines()) == ["0", "1"]
 
 
+def test_an_output_that_cannot_be_written_is_refused_first(
+    running: RunningHeadway, tmp_path: Path
+) -> None:
+    """No batch is started for it."""
+    asked = ["submit", _input(tmp_path, "never"), "--wait", "--output"]
+    for output in (tmp_path / "none" / "out.jsonl", tmp_path):
+        code, printed, told = _run(running, *asked, str(output))
+        assert (code, printed) == (78, "")
+        assert f"{output}: cannot be written" in told
+
+
 def test_the_other_commands(running: RunningHeadway, tmp_path: Path) -> None:
     """submit, status, list, download, cancel: each does its one thing."""
     batch_id = _run(running, "submit", _input(tmp_path, "a", "bad"))[1].strip()

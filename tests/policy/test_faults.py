@@ -47,6 +47,12 @@ def test_each_fault_has_line_path_and_reason(text: str, said: str, tmp_path: Pat
     assert said in fault
 
 
+def test_an_empty_list_of_models_is_said_to_be_empty(tmp_path: Path) -> None:
+    """In the words of a list, whatever it is made into."""
+    (fault,) = faults_of(write_policy(tmp_path, BASE.replace("[m1]", "[]")))
+    assert fault == "4: targets.up.models: must not be empty"
+
+
 def test_words_for_models_and_digests(tmp_path: Path) -> None:
     """What is wanted is said, and not what a pattern looks like."""
     text = "targets:\n  a: {base_url: http://h/v1, models: yes}\n"
