@@ -53,12 +53,12 @@ def test_que_13_offline_is_not_starved(tmp_path: Path, upstream: ScriptedUpstrea
         for caller in callers:
             caller.join()
         client.cancel(batch_id)
-    calls = [call for call in upstream.calls("row ") if call.at >= started]
-    rows = [(call.at, call.completed_at) for call in calls if call.completed_at is not None]
-    busy = sum(min(end, until) - at for at, end in rows if at < until)
-    assert busy >= 0.08 * 10 * seconds
-    waits = [at for at, _ in rows if at < until]
-    assert max(b - a for a, b in itertools.pairwise(waits)) < 3.0
+    calls = [call for call in upstream.calls("row ") if call.at < until]
+    kept = [call for call in calls if call.completed_at or (call.peer_closed_at or until) >= until]
+    spans = [(max(call.at, started), min(call.completed_at or until, until)) for call in kept]
+    assert sum(end - at for at, end in spans if end > at) >= 0.08 * 10 * seconds
+    starts = [call.at for call in calls if call.at >= started]
+    assert max(b - a for a, b in itertools.pairwise(starts)) < 3.0
 
 
 def test_que_15_fair_between_tenants(tmp_path: Path, upstream: ScriptedUpstream) -> None:
