@@ -1,6 +1,5 @@
 """A provider's rate limits, as the scripted upstream keeps them and as its log shows them."""
 
-import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ class Limiter:
 
     async def __call__(self, exchange: Exchange) -> None:
         """Answer or refuse one call."""
-        now = time.monotonic()
+        now = exchange.seen.at
         while self._taken and self._taken[0][0] <= now - self.seconds:
             self._taken.popleft()
         usage = usage_for(Shape(chat=True), exchange.seen.json)
