@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.api.chunk_template import ChunkTemplate
-from gateway.api.relay import HEARTBEAT
+from gateway.api.relay import HEARTBEAT, ShortWay
 from gateway.core.errors import UpstreamError
 from gateway.core.exact_json import dumps
 from gateway.core.large_json import LARGE
@@ -68,6 +68,11 @@ class ChunkRelay:
     def timing(self) -> CallTiming:
         """Time to the first content and the gaps so far."""
         return self._meter.timing
+
+    @property
+    def short_way(self) -> ShortWay:
+        """For texts alone."""
+        return self
 
     def is_large(self, piece: bytes) -> bool:
         """Whether what ``piece`` may complete is better taken beside the event loop."""

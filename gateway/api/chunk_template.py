@@ -30,6 +30,8 @@ class ChunkTemplate:
         if size := self._size(piece):
             return (size,)
         *events, rest = piece.split(b"\n\n")
+        if len(events) == 1:
+            return ()
         sizes = [self._size(event + b"\n\n") for event in events]
         return () if rest or 0 in sizes else sizes
 

@@ -64,6 +64,11 @@ class Connection(HttpToolsProtocol):
             self._stuck.cancel()
         super().resume_writing()
 
+    def eof_received(self) -> None:
+        """The caller sends no more, so it has left, whatever of the answer is still unsent."""
+        if self._served is not None:
+            cut_off(self._served)
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing more to watch, and nobody to serve."""
         self._timer.cancel()

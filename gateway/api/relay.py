@@ -17,6 +17,16 @@ HEARTBEAT = b": keep-alive\n\n"
 _PLAIN = frozenset({b"{", b"["})
 
 
+class ShortWay(Protocol):
+    """For pieces that may pass as they are."""
+
+    def plain(self, piece: bytes) -> Sequence[int]:
+        """Bytes of each text of a piece that may pass as it is; none: it is to be taken."""
+
+    def passed(self, texts: Sequence[int], now: float) -> None:
+        """A plain piece was passed on."""
+
+
 class Relay(Protocol):
     """Takes pieces as they come, gives back what the client shall see.
 
@@ -36,14 +46,12 @@ class Relay(Protocol):
     def timing(self) -> CallTiming:
         """Time to the first content and the gaps so far."""
 
+    @property
+    def short_way(self) -> ShortWay | None:
+        """None: every event must be looked into."""
+
     def is_large(self, piece: bytes) -> bool:
         """Whether what ``piece`` may complete is better taken beside the event loop."""
-
-    def plain(self, piece: bytes) -> Sequence[int]:
-        """Bytes of each text of a piece that may pass as it is; none: it is to be taken."""
-
-    def passed(self, texts: Sequence[int], now: float) -> None:
-        """A plain piece was passed on."""
 
     def take(self, piece: bytes, now: float) -> bytes:
         """What to pass on of ``piece``. Raises UpstreamError."""

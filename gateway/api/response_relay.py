@@ -4,7 +4,6 @@ One relay reads chat completions, the other one the events of a target that has 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any
 
 from gateway.api.relay import HEARTBEAT
@@ -36,6 +35,9 @@ class ResponseRelay(ABC):
 
     ``response`` is the response so far, ``failed`` says that the target itself ended it so.
     """
+
+    #: Each event has a number of ours.
+    short_way = None
 
     def __init__(self, target: str, scrub: Scrubber, meter: StreamMeter) -> None:
         self.committed = False
@@ -70,15 +72,6 @@ class ResponseRelay(ABC):
     def is_large(self, piece: bytes) -> bool:
         """Whether what ``piece`` may complete is better taken beside the event loop."""
         return self._splitter.is_large(piece)
-
-    def plain(self, piece: bytes) -> Sequence[int]:
-        """Never any: each event has a number of ours."""
-        del piece
-        return ()
-
-    def passed(self, texts: Sequence[int], now: float) -> None:
-        """Count texts."""
-        self._meter.texts(texts, now)
 
     def take(self, piece: bytes, now: float) -> bytes:
         """What to pass on of ``piece``, complete events only. Raises UpstreamError."""

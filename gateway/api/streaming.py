@@ -11,7 +11,7 @@ from functools import partial
 from starlette.types import Send
 
 from gateway.api.calls import Call, Held
-from gateway.api.relay import HEARTBEAT, Relay, Shown, end, first_shown, take
+from gateway.api.relay import HEARTBEAT, Relay, ShortWay, Shown, end, first_shown, take
 from gateway.api.unstreamed import events_of_whole
 from gateway.core.errors import (
     Draining,
@@ -66,10 +66,12 @@ class ClientStream:
         self._timer = self._loop.call_later(self._times.head_hold, self._tick)
 
     async def write(self, data: bytes, *, more: bool = True) -> None:
-        """Send complete events; waits while the client does not read."""
+        """Send complete events; waits while the client does not read. After the last no sign."""
         if self._beat is not None:
             await self._beat
             self._beat = None
+        if not more:
+            self._timer.cancel()
         self._written = self._loop.time()
         self._writing = True
         if not self.started:
@@ -165,7 +167,8 @@ async def _follow(client: ClientStream, begun: _Begun, now: Callable[[], float])
         await client.write(begun.shown.data)
     if begun.shown.failure is not None:
         raise begun.shown.failure
-    begun.held.reply.offer_to(partial(_pass_on, client, begun.relay, now))
+    if (short_way := begun.relay.short_way) is not None:
+        begun.held.reply.offer_to(partial(_pass_on, client, short_way, now))
     async for piece in begun.held.reply.body:
         data = await take(begun.relay, piece, now)
         if begun.relay.done:
@@ -180,12 +183,12 @@ async def _break_off(call: Call, client: ClientStream, error: UpstreamError, bef
     await _fail(call, client, error, before)
 
 
-def _pass_on(client: ClientStream, relay: Relay, now: Callable[[], float], piece: bytes) -> bool:
+def _pass_on(client: ClientStream, way: ShortWay, now: Callable[[], float], piece: bytes) -> bool:
     """Pass on what needs neither a look nor a wait: then the call's task is not even woken."""
-    texts = relay.plain(piece)
+    texts = way.plain(piece)
     if not texts or not client.write_now(piece):
         return False
-    relay.passed(texts, now())
+    way.passed(texts, now())
     return True
 
 

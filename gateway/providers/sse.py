@@ -30,6 +30,7 @@ class EventSplitter:
         self._data: list[bytes] = []
         self._size = 0
         self._is_error = False
+        self._after_cr = False
 
     @property
     def pending(self) -> bool:
@@ -47,9 +48,12 @@ class EventSplitter:
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
         """The events that ``piece`` completes. Raises ValueError when one grows without end."""
+        if self._after_cr and piece:
+            piece = piece.removeprefix(b"\n")
+            self._after_cr = False
         text = piece
         if self._rest:
-            ends = b"\n" in piece or b"\r" in piece or self._rest.endswith(b"\r")
+            ends = b"\n" in piece or b"\r" in piece
             self._rest += piece
             if not ends:
                 self._check()
@@ -76,10 +80,10 @@ class EventSplitter:
 
     def _lines(self, text: bytes) -> Generator[bytes, None, bytes]:
         """Take ``text`` line by line; returns what does not end a line."""
-        # A CR at the very end may be half of a CRLF.
-        usable = len(text) - 1 if text.endswith(b"\r") else len(text)
+        # A CR at the very end may be half of a CRLF: the line ends with it all the same.
+        self._after_cr = text.endswith(b"\r")
         start = 0
-        for match in _LINE_END.finditer(text, 0, usable):
+        for match in _LINE_END.finditer(text):
             line = text[start : match.start()]
             start = match.end()
             if line:
@@ -98,7 +102,7 @@ class EventSplitter:
     def end(self) -> Iterator[bytes]:
         """The last event, when the stream ended without the empty line after it."""
         if self._rest:
-            rest = bytes(self._rest).rstrip(b"\r")
+            rest = bytes(self._rest)
             self._rest.clear()
             yield from self._lines(rest + b"\n")
         if self._data and (event := self._taken()).strip():

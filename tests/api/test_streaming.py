@@ -233,6 +233,21 @@ def test_str_19_usage_chunk_only_when_asked(upstream: ScriptedUpstream) -> None:
         assert not second.outcome.usage.estimated
 
 
+def test_no_sign_of_life_after_the_last_event(
+    upstream: ScriptedUpstream, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The target may take its time to end its body."""
+    done = b"data: [DONE]\n\n"
+    upstream.on(MODEL, Sse([chat_chunk("a", finish="stop"), done], end="hang"))
+    times = StreamTimes(head_hold=0.02, keep_alive=0.02)
+    with running_gateway({"up": {"base_url": upstream.url}}, times=times) as gateway:
+        for _ in range(3):
+            assert gateway.chat(stream=True).text.endswith("data: [DONE]\n\n")
+        gateway.settled(3)
+        time.sleep(0.3)
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
 def test_head_hold_then_keep_alive(upstream: ScriptedUpstream) -> None:
     """After the hold the head goes out with comments; a failure then is an error event."""
     upstream.enqueue(

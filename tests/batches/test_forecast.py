@@ -71,7 +71,7 @@ def test_a_minute_without_a_row_is_a_stall() -> None:
     pace = Pace()
     for second in range(0, 124, 2):
         pace.note(second, Outlook({"h": 7}, (_open("x", 100),)))
-        assert pace.stalled == (second if second >= 56 else 0)
+        assert pace.idle_seconds == (second if second >= 56 else 0)
     segments = [_open("soon", 5, deadline=600), _open("new", 1, deadline=86_400)]
     made = forecasts(segments, pace, NOW)
     assert made == {"soon": Forecast(None, 0.0, stalled=True), "new": Forecast(None, 0.0)}

@@ -161,3 +161,15 @@ def test_an_event_named_error(data: str, error: object) -> None:
         first, second = split(pieces)
         assert orjson.loads(first) == {"error": error}
         assert second == '{"a":1}'
+
+
+def test_an_event_that_ends_in_cr_waits_for_nothing() -> None:
+    """A LF that still comes belongs to the last CR, also in a piece of its own."""
+    splitter = EventSplitter()
+    assert list(splitter.feed(b"data: a\r\r")) == [b"a"]
+    assert not splitter.pending
+    assert list(splitter.feed(b"data: b\r")) == []
+    assert list(splitter.feed(b"\n")) == []
+    assert list(splitter.feed(b"data: c\r\n\r")) == [b"b\nc"]
+    assert list(splitter.feed(b"\ndata: d\r\r")) == [b"d"]
+    assert list(splitter.end()) == []

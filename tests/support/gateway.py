@@ -74,12 +74,13 @@ class RunningGateway:
         """One chat call."""
         return self.post("/v1/chat/completions", chat_body(text, **members))
 
-    def streamed(self, **headers: str) -> AbstractContextManager[httpx.Response]:
+    def streamed(
+        self, timeout: float = 5.0, **headers: str
+    ) -> AbstractContextManager[httpx.Response]:
         """A streamed chat call whose answer is still to be read."""
         sent, body = _with_key(headers), chat_body(stream=True)
-        return httpx.stream(
-            "POST", f"{self.url}/chat/completions", json=body, headers=sent, timeout=30
-        )
+        url = f"{self.url}/chat/completions"
+        return httpx.stream("POST", url, json=body, headers=sent, timeout=timeout)
 
     def given_up(self, after: float = 0.2, *, stream: bool = False) -> None:
         """A chat call whose caller leaves when nothing came for ``after`` seconds."""

@@ -18,6 +18,7 @@ from gateway.bench.interrupt import run_interruptible
 from gateway.bench.workload.trace import CHAT, SUMMARIES, Lengths, TracedCall, read_trace
 from gateway.core.errors import ConfigError
 from gateway.core.load import ITL_TARGET
+from gateway.core.writable import check_writable, writing
 from gateway.pacing.shared import Caps
 from gateway.simulator.profile import EngineProfile
 
@@ -118,10 +119,8 @@ def _progress(console: Console, wanted: Wanted) -> Callable[[str], None]:
 
 
 def _check_files(wanted: Wanted) -> None:
-    """Raises ConfigError for a file that has no folder, before minutes of work are spent on it."""
-    for path in (wanted.plot, wanted.report):
-        if path is not None and not path.parent.is_dir():
-            raise ConfigError("cannot be written: its folder does not exist", file=path)
+    for path in filter(None, (wanted.plot, wanted.report)):
+        check_writable(path)
 
 
 def _conclude(console: Console, wanted: Wanted, report: Report) -> None:
@@ -136,7 +135,5 @@ def _conclude(console: Console, wanted: Wanted, report: Report) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    try:
+    with writing(path):
         path.write_text(text)
-    except OSError as error:
-        raise ConfigError(f"cannot be written: {error.strerror}", file=path) from None

@@ -11,13 +11,14 @@ from gateway.bench.coserve.command import lengths
 from gateway.bench.workload.trace import CHAT
 from gateway.core.errors import ConfigError
 
-SHORT = ["coserve", "--seconds", "45", "--slices", "1", "--no-trials"]
+SHORT = ["coserve", "--seconds", "45", "--slices", "1"]
+QUICK = [*SHORT, "--no-trials"]
 
 
 def test_the_report_has_every_scene_and_the_plot_its_arms(tmp_path: Path) -> None:
     """For programs; the picture beside it."""
     plot, file = tmp_path / "arms.svg", tmp_path / "arms.json"
-    asked = [*SHORT, "--json", "--plot", str(plot), "--report", str(file)]
+    asked = [*QUICK, "--json", "--plot", str(plot), "--report", str(file)]
     found = CliRunner().invoke(app, asked, catch_exceptions=False)
     report = json.loads(found.output)
     assert report == json.loads(file.read_text())
@@ -32,12 +33,12 @@ def test_a_trace_takes_the_place_of_drawn_calls(tmp_path: Path) -> None:
     trace = tmp_path / "t.csv"
     rows = [f"{at},300,20" for at in range(45)]
     trace.write_text("\n".join(["arrival_s,prompt_tokens,output_tokens", *rows]))
-    found = CliRunner().invoke(app, [*SHORT, "--trace", str(trace)], catch_exceptions=False)
+    found = CliRunner().invoke(app, [*QUICK, "--trace", str(trace)], catch_exceptions=False)
     assert "full load" in found.output
     assert "bursts" not in found.output
     with pytest.raises(ConfigError, match="no call"):
         CliRunner().invoke(
-            app, [*SHORT, "--trace", str(trace), "--slices", "2"], catch_exceptions=False
+            app, [*QUICK, "--trace", str(trace), "--slices", "2"], catch_exceptions=False
         )
 
 
@@ -57,7 +58,10 @@ def test_lengths_are_tokens_in_and_out() -> None:
         (["--share", "0.3"], "without --target there is no use for --share"),
         (["--gateway-key", "k", "--cap", "9"], "no use for --gateway-key, --cap"),
         (["--gateway", "http://x/v1", "--priority"], "no use for --priority, --gateway"),
-        (["--target", "http://x/v1", "--engines", "2"], "with --target .* for --engines"),
+        (
+            ["--target", "http://x/v1", "--engines", "2", "--no-trials"],
+            "with --target .* for --engines, --trials",
+        ),
         (["--report", "{}/x.json"], "its folder does not exist"),
         (["--target", "http://x/v1", "--plot", "{}/x.svg"], "its folder does not exist"),
         (["--target", "http://x/v1", "--share", "0.3", "--trace", "{}"], "a rate of its own"),
