@@ -136,7 +136,7 @@ class ChatRelay(ResponseRelay):
 
     def _shown(self, event: Any, data: bytes, now: float) -> bytes:
         if event == DONE:
-            return self._last()
+            return self._ended()
         choices = choices_of(event)
         events = [] if self._begun else self._builder.start()
         self._begun = True
@@ -146,9 +146,12 @@ class ChatRelay(ResponseRelay):
         return encoded([*events, *self._builder.feed(event)])
 
     def _last(self) -> bytes:
-        """A stream that says ``[DONE]`` without having said why it stops was cut all the same."""
-        if not self._finished:
-            raise ended_early(self._target)
+        return self._ended() if self._finished else super()._last()
+
+    def _ended(self) -> bytes:
+        """The target has said that this is all: by a reason to stop, or by ``[DONE]``."""
+        if not self._begun:
+            return super()._last()
         self.done = True
         return encoded(self._builder.finish(int(self._clock.now())))
 

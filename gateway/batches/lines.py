@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from gateway.core.exact_json import readable
+from gateway.core.exact_json import dumps, readable
 from gateway.core.ids import new_id
 from gateway.schemas.errors import error_body
 
@@ -77,7 +77,7 @@ def _line(
     try:
         return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
     except orjson.JSONEncodeError:
-        return orjson.dumps(readable(line), option=orjson.OPT_APPEND_NEWLINE)
+        return dumps(readable(line)) + b"\n"
 
 
 def _response(status: int, request_id: str, body: Mapping[str, Any]) -> dict[str, Any]:

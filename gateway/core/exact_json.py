@@ -30,6 +30,11 @@ def loads(text: bytes) -> Any:
         return _slowly(text)
 
 
+def loads_exactly(text: bytes) -> Any:
+    """As ``loads``, with integers beyond 64 bits as they are, too. Raises ValueError."""
+    return with_long_integers(text, loads(text))
+
+
 def with_long_integers(text: bytes, value: Any) -> Any:
     """``value``, which orjson read from ``text``, with integers beyond 64 bits as they are."""
     if len(text) <= _SHORT and not text[_EACH_19TH].translate(None, _NO_DIGITS):

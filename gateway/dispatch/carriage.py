@@ -19,7 +19,7 @@ from gateway.core.errors import (
     UpstreamThrottled,
     UpstreamTimeout,
 )
-from gateway.core.exact_json import with_long_integers
+from gateway.core.exact_json import dumps, with_long_integers
 from gateway.core.usage import reported_in
 from gateway.dispatch.held import HeldRow, Holdings
 from gateway.dispatch.run import RowRunner
@@ -221,7 +221,7 @@ class Carriage:
         if isinstance(status, int) and status in _SUCCESS and isinstance(body, dict):
             return RowAnswer(status, body, reported_in(body), route.target, route.served_model)
         if isinstance(status, int) and status not in _SUCCESS:
-            text = orjson.dumps(body)
+            text = dumps(body)
             return failure(route.target, status, {}, text, self._api.scrub, self._means.clock.now)
         error = line.get("error") or {}
         message = self._api.scrub.clean(str(error.get("message") or "The provider gave no answer."))

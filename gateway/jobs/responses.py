@@ -5,10 +5,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-import orjson
-
 from gateway.core.errors import Conflict, ContextLengthExceeded, InvalidRequest, NotFound
-from gateway.core.exact_json import dumps
+from gateway.core.exact_json import dumps, loads_exactly
 from gateway.core.ids import new_id
 from gateway.core.large_json import LARGE
 from gateway.jobs.service import JobService
@@ -185,7 +183,7 @@ class ResponseService:
     async def _answer(self, caller: Caller, ours: Json, job: JobRecord, ended_at: int) -> Json:
         result = await self._jobs.result(caller, job.id)
         assert result is not None, "a completed job has a result"
-        response = owned(orjson.loads(result.body), {**ours, "completed_at": ended_at})
+        response = owned(loads_exactly(result.body), {**ours, "completed_at": ended_at})
         if response["status"] == "completed":
             response["completed_at"] = ended_at
         return response

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
+from gateway.core.exact_json import dumps, loads_exactly
 from gateway.schemas.errors import error_body
 
 _BAD_GATEWAY = 502
@@ -28,18 +27,18 @@ class Result:
 
 def result_of(line: bytes) -> Result:
     """The answer in a result line."""
-    parsed = orjson.loads(line)
+    parsed = loads_exactly(line)
     response = parsed["response"]
     if response is not None:
-        return Result(response["status_code"], orjson.dumps(response["body"]))
+        return Result(response["status_code"], dumps(response["body"]))
     code, message = parsed["error"]["code"], parsed["error"]["message"]
     status = _STATUS.get(code, _BAD_GATEWAY)
     kind = "server_error" if status >= _SERVER_FAULT else "invalid_request_error"
-    return Result(status, orjson.dumps(error_body(message, kind, None, code)))
+    return Result(status, dumps(error_body(message, kind, None, code)))
 
 
 def error_in(line: bytes) -> dict[str, Any]:
     """Code and message of a result line that is no success."""
-    parsed = orjson.loads(line)
+    parsed = loads_exactly(line)
     error = parsed["error"] or parsed["response"]["body"]["error"]
     return {"code": error.get("code"), "message": error.get("message")}

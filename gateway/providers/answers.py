@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.core.endpoints import EMBEDDINGS, RESPONSES
 from gateway.core.errors import UpstreamFailed
-from gateway.core.exact_json import loads
+from gateway.core.exact_json import loads, with_long_integers
 from gateway.core.large_json import LARGE, read_large
 from gateway.core.nesting import too_deep
 from gateway.providers.broken_answers import unreadable_answer
@@ -21,7 +21,7 @@ def plain_answer(data: bytes, endpoint: str, target: str, scrub: Scrubber) -> di
     """A whole answer as an object.
 
     Raises the classified error when it tells of one, UpstreamFailed when it is not what
-    ``endpoint`` answers, as far as its choices or data tell.
+    ``endpoint`` answers, as far as its choices or data tell. Integers beyond 64 bits are kept.
     """
     try:
         if len(data) > LARGE:
@@ -38,7 +38,10 @@ def plain_answer(data: bytes, endpoint: str, target: str, scrub: Scrubber) -> di
     items = value.get(_LISTS.get(endpoint, "choices"))
     if not isinstance(items, list) or not all(isinstance(i, dict) for i in items):
         raise UpstreamFailed("The target's answer has no choices or data.", target=target)
-    return value
+    if endpoint == EMBEDDINGS:
+        return value  # thousands of numbers, none of them long
+    exact: dict[str, Any] = with_long_integers(data, value)
+    return exact
 
 
 def choices_of(chunk: Any) -> list[dict[str, Any]]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import httpx
-import orjson
 
 import gateway
 from gateway.core.clock import Clock
 from gateway.core.errors import UpstreamError, UpstreamFailed, UpstreamTimeout
+from gateway.core.exact_json import loads_exactly
 from gateway.core.lines import LineSplitter
 from gateway.providers import transport as wire
 from gateway.providers.failures import failure
@@ -173,8 +173,8 @@ class RemoteBatches:
 
 def _object(text: bytes) -> dict[str, Any] | None:
     try:
-        parsed = orjson.loads(text)
-    except orjson.JSONDecodeError:
+        parsed = loads_exactly(text)
+    except ValueError:
         return None
     return parsed if isinstance(parsed, dict) else None
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any
 
-from gateway.core.exact_json import dumps, loads
+from gateway.core.exact_json import dumps, loads, with_long_integers
 from gateway.core.large_json import LARGE, TooManyValues, has_more
 from gateway.core.nesting import too_deep
 from gateway.providers.broken_answers import LONGEST_EVENT, MOST_PARTS, endless_event
@@ -131,6 +131,7 @@ def _as_error(data: bytes) -> bytes:
 def parse_event(data: bytes) -> Any:
     """The JSON of an event's data; one that was split over data lines inside a text is mended.
 
+    Integers beyond 64 bits are kept.
     Raises ValueError when it is no JSON, or nested so deeply that it could not be written again;
     TooManyValues for one with so many parts that reading it would hold up everybody.
     """
@@ -141,10 +142,11 @@ def parse_event(data: bytes) -> Any:
     except ValueError:
         if b"\n" not in data:
             raise
-        value = loads(data.replace(b"\n", b""))
+        data = data.replace(b"\n", b"")
+        value = loads(data)
     if too_deep(data, value):
         raise ValueError("nested too deeply")
-    return value
+    return with_long_integers(data, value)
 
 
 async def events(pieces: AsyncIterator[bytes], target: str) -> AsyncIterator[bytes]:

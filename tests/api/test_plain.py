@@ -11,7 +11,7 @@ from gateway.api import plain
 from gateway.core.large_json import LARGE
 from gateway.metering.counter import answer_usage
 from tests.support.gateway import running_gateway
-from tests.support.scripts import raw
+from tests.support.scripts import Sse, raw
 from tests.support.upstream import ScriptedUpstream
 
 
@@ -57,6 +57,20 @@ def test_half_a_pair_in_an_answer(upstream: ScriptedUpstream) -> None:
         assert tiered.status_code == 200
         assert json.loads(tiered.content) == {**json.loads(body), "service_tier": "default"}
         assert all(record.outcome.usage.completion > 0 for record in gateway.settled(2))
+
+
+def test_a_long_integer_in_an_answer(upstream: ScriptedUpstream) -> None:
+    """It stays when a tier is put in, streamed or not."""
+    told: dict[str, Any] = {"seed": 2**70, "choices": [{"index": 0, "finish_reason": "stop"}]}
+    for part in ("message", "delta"):
+        told["choices"][0][part] = {"content": "a"}
+        text = json.dumps(told).encode()
+        upstream.enqueue(raw(text) if part == "message" else Sse([b"data: %b\n\n" % text]))
+    with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
+        for stream in (False, True):
+            text = gateway.chat(service_tier="auto", stream=stream).text
+            assert f'"seed":{2**70}' in text
+            assert '"service_tier":"default"' in text
 
 
 def test_an_answer_that_is_too_long(upstream: ScriptedUpstream) -> None:

@@ -94,15 +94,37 @@ def test_the_start_of_a_native_stream_is_no_content() -> None:
     assert not relay.committed
 
 
-@pytest.mark.parametrize(("make", "whole"), [(chat_relay, CHAT), (native_relay, NATIVE)])
-def test_cut(make: Any, whole: bytes) -> None:
-    """A stream without its end is never taken for a whole one, ``[DONE]`` or not."""
-    half = whole[: whole.rindex(b"data: {", 0, len(whole) // 2)]
-    for more in (b"", b"data: [DONE]\n\n"):
-        relay: ResponseRelay = make()
-        with pytest.raises(StreamInterrupted):
-            _whole(relay, half + more)
-        assert not relay.done
+_DONE = b"data: [DONE]\n\n"
+
+
+def _half(whole: bytes) -> bytes:
+    return whole[: whole.rindex(b"data: {", 0, len(whole) // 2)]
+
+
+@pytest.mark.parametrize(
+    ("make", "cut"),
+    [
+        (chat_relay, _half(CHAT)),
+        (chat_relay, _DONE),
+        (native_relay, _half(NATIVE)),
+        (native_relay, _half(NATIVE) + _DONE),
+    ],
+)
+def test_cut(make: Any, cut: bytes) -> None:
+    """A stream without its end is never taken for a whole one; of a native one it is an event."""
+    relay: ResponseRelay = make()
+    with pytest.raises(StreamInterrupted):
+        _whole(relay, cut)
+    assert not relay.done
+
+
+def test_done_without_a_reason() -> None:
+    """``[DONE]`` is the end of a chat stream that tells no reason, as it is for chat clients."""
+    relay = chat_relay()
+    shown = _whole(relay, _half(CHAT) + _DONE)
+    assert relay.done
+    assert relay.response["status"] == "completed"
+    assert b"response.completed" in shown
 
 
 @pytest.mark.parametrize("make", [chat_relay, native_relay])

@@ -1,5 +1,7 @@
 """Lines are exact OpenAI objects, one per row, whatever the target answered."""
 
+import json
+
 import orjson
 import pytest
 
@@ -77,6 +79,14 @@ def test_rows_not_run_get_the_same_line_each_time() -> None:
         "message": "This request could not be executed before the completion window expired.",
     }
     assert parsed["id"] != orjson.loads(unexecuted_line("batch_1.0", 4, "a", EXPIRED))["id"]
+
+
+def test_long_integers_stay() -> None:
+    """Beside half of a pair, too."""
+    body = {"seed": 2**70, "text": "\ud83d"}
+    line = success_line("a", 200, "req_1", body)
+    assert line.endswith(b"}\n")
+    assert json.loads(line)["response"]["body"] == {"seed": 2**70, "text": "\ufffd"}
 
 
 def test_half_a_pair_is_lost() -> None:

@@ -11,6 +11,7 @@ from gateway.core.exact_json import (
     dumps_ordered,
     is_too_deep,
     loads,
+    loads_exactly,
     readable,
     with_long_integers,
 )
@@ -33,6 +34,13 @@ def test_long_integers_stay(text: bytes) -> None:
     value = with_long_integers(text, orjson.loads(text))
     assert value == json.loads(text)
     assert dumps(value) == text
+
+
+def test_both_at_once() -> None:
+    """A text that has long integers or halves of pairs, or both, is read as it is."""
+    half = b'{"a":"\\ud83d","b":%d}'
+    for text in (b'{"a":1}', b'{"a":%d}' % LONG, half % 1, half % LONG):
+        assert loads_exactly(text) == json.loads(text)
 
 
 def test_every_place_of_a_short_text_is_looked_at() -> None:

@@ -13,6 +13,12 @@ def test_a_good_answer() -> None:
     assert (result.status, orjson.loads(result.body)) == (200, {"id": "x", "usage": None})
 
 
+def test_long_integers_stay() -> None:
+    """An answer is what it was, numbers beyond 64 bits included."""
+    result = result_of(success_line("c", 200, "req_1", {"seed": 2**70}))
+    assert result.body == b'{"seed":%d}' % 2**70
+
+
 def test_a_refusal_of_the_target() -> None:
     """Its own status and error object."""
     body = b'{"error":{"message":"too long","type":"invalid_request_error","code":"ctx"}}'

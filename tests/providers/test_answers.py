@@ -50,6 +50,11 @@ def test_plain_answer() -> None:
             whole(odd)
 
 
+def test_long_integers_stay() -> None:
+    """What an answer is made into has the numbers that the target wrote."""
+    assert whole(b'{"choices":[{"seed":%d}]}' % 2**70)["choices"] == [{"seed": 2**70}]
+
+
 @pytest.mark.parametrize(
     "body",
     [{"error": {"message": "x", "code": 503}}, {"object": "error", "message": "x", "code": 503}],

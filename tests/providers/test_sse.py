@@ -86,6 +86,12 @@ def test_json_split_inside_a_text() -> None:
         parse_event(b"nonsense")
 
 
+def test_long_integers_stay() -> None:
+    """Of an event in one line, and of one whose lines are joined."""
+    for data in (b'{"seed":%d}', b'{"x":"a\nb","seed":%d}'):
+        assert parse_event(data % 2**70)["seed"] == 2**70
+
+
 async def test_a_malformed_stream_is_the_targets_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is no event stream becomes an upstream error."""
     monkeypatch.setattr(sse, "LONGEST_EVENT", 10)
