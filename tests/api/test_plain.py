@@ -64,8 +64,8 @@ def test_a_long_integer_in_an_answer(upstream: ScriptedUpstream) -> None:
     told: dict[str, Any] = {"seed": 2**70, "choices": [{"index": 0, "finish_reason": "stop"}]}
     for part in ("message", "delta"):
         told["choices"][0][part] = {"content": "a"}
-        text = json.dumps(told).encode()
-        upstream.enqueue(raw(text) if part == "message" else Sse([b"data: %b\n\n" % text]))
+        body = json.dumps(told).encode()
+        upstream.enqueue(raw(body) if part == "message" else Sse([b"data: %b\n\n" % body]))
     with running_gateway({"up": {"base_url": upstream.url}}) as gateway:
         for stream in (False, True):
             text = gateway.chat(service_tier="auto", stream=stream).text
