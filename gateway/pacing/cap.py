@@ -12,7 +12,7 @@ _FAR: Final = 0.25
 _WHOLE_WAY: Final = 1.0
 _SHORTEST_WAY: Final = 0.25
 _DEEPEST_CUT: Final = 0.5
-_GROWTH: Final = 1.1
+_GROWTH: Final = 1.5
 _LEAST_GAP: Final = 0.1
 _ENOUGH: Final = 2
 _SECOND_LOOK: Final = 0.5
@@ -26,7 +26,7 @@ class RowCap:
     Until the mean gap of a flight first comes near ``target`` seconds, the cap doubles each flight
     that uses it up. From then on it moves to where gaps in proportion to rows would be just under
     the target: the whole way at first, then half, then a quarter of it; to half at most, and up by
-    a tenth at most. A gap a quarter off the target is no noise: it is the whole way again, and two
+    half at most. A gap a quarter off the target is no noise: it is the whole way again, and two
     such gaps in a row over the target do not wait for the end of a flight. After a move that was
     the whole way too they wait for half of one: rows in flight cannot be taken back.
     """

@@ -84,13 +84,16 @@ def test_one_gap_far_off_is_not() -> None:
     assert found.hear(0.3, 0.04, 0.3, 0.04) == before
 
 
-def test_it_grows_by_a_tenth_a_flight_when_there_is_room() -> None:
-    """After it was found; before, it doubles."""
+def test_it_grows_by_half_a_flight_when_there_is_much_room() -> None:
+    """After it was found; before, it doubles. Where there is little room, by a part of that."""
     fresh = _Cap(8)
     assert fresh.hear(*[0.01] * 10) == 16
     found = _Cap(48)
     before = found.flights(5, 0.001)[-1]
-    assert found.hear(*[0.01] * 10) == pytest.approx(1.1 * before)
+    assert found.hear(*[0.01] * 10) == pytest.approx(1.5 * before)
+    near = _Cap(48)
+    before = near.flights(5, 0.001)[-1]
+    assert before < near.hear(*[0.04] * 10) < 1.13 * before
 
 
 def test_a_cap_that_is_not_used_up_does_not_grow() -> None:
