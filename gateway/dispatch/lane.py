@@ -13,6 +13,7 @@ from gateway.core.usage import Usage
 from gateway.dispatch.gate import Gate
 from gateway.dispatch.held import HeldRow
 from gateway.dispatch.rate import RateBudget
+from gateway.dispatch.visit import Visit
 from gateway.pacing.window import MOST_TAKEN_BACK, Pacer
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class TargetLane:
         now = self._clock.monotonic()
         return min(budget.wait(now, tokens) for budget in self._budgets)
 
-    def enter(self, row: HeldRow, *, suspect: bool) -> "Visit":
+    def enter(self, row: HeldRow, *, suspect: bool) -> Visit:
         """``row`` starts; ``wait`` said that it may."""
         now = self._clock.monotonic()
         tokens = row.source.tokens
@@ -117,14 +118,15 @@ class TargetLane:
         if visit is not None and self.purse and visit.cost:
             self.purse.dropped(visit.cost, begun=visit.begun)
         if visit is not None and row.ended:
-            self.pacer.ended(self._clock.monotonic() - visit.started)
+            self.pacer.ended(self._clock.monotonic() - visit.started, visit.gap)
 
-    def generates(self, visit: "Visit") -> None:
+    def generates(self, visit: Visit) -> None:
         """The row has its first token: the next prompt may go out."""
+        visit.first_at = self._clock.monotonic()
         if self.watch:
             self.watch.first(visit.row, visit.row.source.prompt_tokens)
         if tokens := self._prefilled(visit.row):
-            waited = self._clock.monotonic() - visit.started
+            waited = visit.first_at - visit.started
             self.pacer.first_token(waited, tokens, len(self.running))
             self.call()
 
@@ -182,7 +184,7 @@ class TargetLane:
         for user in self.users:
             user()
 
-    def took(self, visit: "Visit", rates: RateLimits | None) -> None:
+    def took(self, visit: Visit, rates: RateLimits | None) -> None:
         """The target takes a row: its answer has begun."""
         budget = self._budgets[visit.key]
         budget.accepted()
@@ -196,16 +198,17 @@ class TargetLane:
                 self._open = math.inf
             self.call()
 
-    def ended(self, visit: "Visit", usage: Usage) -> None:
+    def ended(self, visit: Visit, usage: Usage) -> None:
         """The row's answer is whole and took so many tokens."""
         self._budgets[visit.key].used(visit.started, visit.reserved, usage.total)
+        visit.whole(self._clock.monotonic())
         if self.watch:
             self.watch.done(usage)
         if self.purse:
             self.purse.paid(visit.cost, usage)
             visit.cost = 0.0
 
-    def throttled(self, visit: "Visit", told: float | None, rates: RateLimits | None) -> bool:
+    def throttled(self, visit: Visit, told: float | None, rates: RateLimits | None) -> bool:
         """A row was refused for now. False: only this row was, as far as can be told.
 
         Without a time to wait for it takes two different rows to speak for the target; then one row
@@ -236,11 +239,11 @@ class TargetLane:
         lasted = self._clock.monotonic() - self._silent_since
         return self._crowds > _MOST_CROWDS and lasted > self.gate.patience
 
-    def undone(self, visit: "Visit") -> None:
+    def undone(self, visit: Visit) -> None:
         """The row never reached the target."""
         self._budgets[visit.key].give_back(visit.started, visit.reserved, request=True)
 
-    def reject(self, visit: "Visit") -> bool:
+    def reject(self, visit: Visit) -> bool:
         """The row's credential was not accepted. True: there is another one to try."""
         others = [b for key, b in enumerate(self._budgets) if key != visit.key and not b.rejected]
         budget = self._budgets[visit.key]
@@ -252,7 +255,7 @@ class TargetLane:
             budget.reject(self._clock.monotonic())
         return bool(others)
 
-    def shut(self, visit: "Visit") -> None:
+    def shut(self, visit: Visit) -> None:
         """No credential works; there are other targets, so this one is left alone for a while."""
         self._budgets[visit.key].reject(self._clock.monotonic())
 
@@ -260,39 +263,3 @@ class TargetLane:
     def rejected(self) -> bool:
         """Whether no credential works."""
         return all(budget.rejected for budget in self._budgets)
-
-
-class Visit:
-    """One row at a target, with the credential it uses. Told how its call goes on."""
-
-    __slots__ = ("begun", "cost", "key", "lane", "reserved", "row", "started")
-
-    def __init__(
-        self, lane: TargetLane, row: HeldRow, key: int, started: float, reserved: float
-    ) -> None:
-        self.lane = lane
-        self.row = row
-        self.key = key
-        self.started = started
-        self.reserved = reserved
-        self.begun = False
-        self.cost = 0.0
-
-    @property
-    def target(self) -> str:
-        """The target's name in the policy."""
-        return self.lane.name
-
-    def head(self, rates: RateLimits | None) -> None:
-        """The target began to answer with a success."""
-        self.begun = True
-        self.lane.took(self, rates)
-
-    def first_token(self) -> None:
-        """The target began to generate: the next prompt may go out."""
-        self.lane.generates(self)
-
-    def token(self) -> None:
-        """The target generated more."""
-        if self.lane.watch:
-            self.lane.watch.token(self.row)

@@ -56,8 +56,9 @@ class SharedEngine:
     """The pacer of a target that serves both lanes.
 
     ``waiting`` says who is at the target now; None, that nothing is known: then somebody is assumed
-    to be. ``cap`` is how many rows the gaps between tokens allow, ``room`` what the engine itself
-    has room for.
+    to be. ``cap`` is how many rows the gaps between tokens allow: those of interactive calls, and
+    while there is none those of rows, so that who comes next finds short ones. ``room`` is what the
+    engine itself has room for.
 
     While ``late`` says that a deadline will be missed, offline work yields less: rows do not wait
     for others' first tokens, one more may be without its own, and the cap is at least its start.
@@ -78,7 +79,7 @@ class SharedEngine:
         self._late = late
         self._clock = clock
         self._part = share
-        self._started_at = clock.monotonic()
+        self._started_at = self._met_at = clock.monotonic()
         self._running = 0
         self._gap = 0.0
         self._ttft = 0.0
@@ -140,6 +141,8 @@ class SharedEngine:
 
     def heard(self, load: TargetLoad) -> None:
         """What a gateway says of interactive calls here: its fresh means count."""
+        if load.calls:
+            self._met_at = self._clock.monotonic()
         if load.ttft_s is not None:
             self._ttft = _recent(self._ttft, load.ttft_s)
         if load.itl_s is not None:
@@ -150,9 +153,14 @@ class SharedEngine:
         """What the engine says of itself, with ``running`` of our rows in flight."""
         self.room.told(load.kv_use, load.waiting, running + self._part.beside())
 
-    def ended(self, seconds: float) -> None:
-        """A row was in flight for so long."""
+    def ended(self, seconds: float, gap: float | None) -> None:
+        """A row was in flight for so long; its gap counts if nobody else was there all the time."""
         self.cap.ended(seconds)
+        now, waiting = self._clock.monotonic(), self._waiting()
+        if waiting is None or waiting.calls:
+            self._met_at = now
+        elif gap is not None and now - self._met_at >= seconds:
+            self.cap.gap(gap, self._running, now)
 
     def _cap(self) -> int:
         rows = max(self.cap.rows, self._caps.start) if self._late() else self.cap.rows

@@ -62,8 +62,8 @@ class Pacer(Protocol):
     def told(self, load: EngineLoad, running: int) -> None:
         """What the engine says of itself, with ``running`` of our rows in flight."""
 
-    def ended(self, seconds: float) -> None:
-        """A row was in flight for so long."""
+    def ended(self, seconds: float, gap: float | None) -> None:
+        """A row was in flight for so long, with ``gap`` seconds between its tokens, if known."""
 
 
 class FixedWindow:
@@ -106,7 +106,7 @@ class FixedWindow:
     def told(self, load: EngineLoad, running: int) -> None:
         """Changes nothing."""
 
-    def ended(self, seconds: float) -> None:
+    def ended(self, seconds: float, gap: float | None) -> None:
         """Changes nothing."""
 
 

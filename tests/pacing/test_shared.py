@@ -119,10 +119,35 @@ def test_the_engines_room_bounds_the_cap() -> None:
 def test_words_move_the_cap() -> None:
     """Gaps that gateways tell of, in flights as long as rows are; of places all taken it grows."""
     engine = _Engine(Caps(start=16))
-    engine.pacer.ended(4.5)
+    engine.pacer.ended(4.5, None)
     assert engine.flight(0.001) == 16
     assert engine.flight(0.001) == 32
     assert [engine.flight(0.06) for _ in range(4)][-1] < 25
+
+
+def test_rows_gaps_move_the_cap_while_nobody_calls() -> None:
+    """Those of rows that had the engine for themselves; of an unknown load none counts."""
+    for waiting, heard, rows in (
+        (Waiting(0, 0), 0, 128),
+        (Waiting(0, 0), 1, 16),
+        (Waiting(1, 0), 0, 16),
+        (None, 0, 16),
+    ):
+        engine = _Engine(Caps(start=16))
+        engine.waiting = waiting
+        for second in range(12):
+            engine.clock.advance(1.0)
+            engine.pacer.places(engine.pacer.window(), 0)
+            if second % 2:
+                engine.pacer.heard(TargetLoad(calls=heard))
+            engine.pacer.ended(2.5, 0.001)
+        assert engine.pacer.window() == rows
+    engine = _Engine(Caps(start=16))
+    for _ in range(12):
+        engine.clock.advance(1.0)
+        engine.pacer.places(16, 0)
+        engine.pacer.ended(2.5, 0.5)
+    assert engine.pacer.window() == 4
 
 
 def test_a_fixed_cap_is_a_floor_that_is_the_ceiling() -> None:

@@ -55,14 +55,17 @@ class OfflineLane:
     def first_token(self, row: Row) -> None:
         """The prompt of ``row`` is read."""
         if self._prefilled(row):
-            waited = self._clock.monotonic() - row.started
+            row.first_at = self._clock.monotonic()
+            waited = row.first_at - row.started
             self._pacer.first_token(waited, row.prompt, len(self.running))
 
     def ended(self, row: Row) -> None:
         """``row`` is done."""
         self._prefilled(row)
         self.running.discard(row)
-        self._pacer.ended(self._clock.monotonic() - row.started)
+        now = self._clock.monotonic()
+        gap = (now - row.first_at) / (row.output - 1) if row.output > 1 else None
+        self._pacer.ended(now - row.started, gap)
 
     def lost(self, rows: Sequence[Row]) -> None:
         """The engine lost rows: they are sent again, before all others."""

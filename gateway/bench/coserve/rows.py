@@ -15,6 +15,7 @@ class Row:
     job: int = 0
     taken_back: int = 0
     started: float = 0.0
+    first_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from gateway.bench.checks import Check
 from gateway.bench.coserve.arms import Arm, Scene, figures_of, run_arm
 from gateway.bench.coserve.figures import Figures, Spread, spread
 from gateway.bench.coserve.scenes import ALONE, OFFLINE, Play
-from gateway.bench.coserve.trials import changes, deadlines, wrong_starts
+from gateway.bench.coserve.trials import changes, deadlines, nobody_calls, wrong_starts
 
-TRIALS = (deadlines, wrong_starts, changes)
+TRIALS = (deadlines, wrong_starts, nobody_calls, changes)
 
 _Run = tuple[Arm, Scene, int]
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _FIXED = (8, 12, 16, 24, 32, 48, 64)
 _STARTS = (4, 256)
+_FLOOD = 256
 _SETTLE_SECONDS = 60.0
 _CHANGE_AT = 120.0
 _SLICES = 8
@@ -55,6 +56,16 @@ def _restart(hosts: Sequence[EngineHost]) -> None:
 def _arrive(hosts: Sequence[EngineHost]) -> None:
     for host in hosts:
         host.up = True
+
+
+def nobody_calls(scene: Scene) -> list[Check]:
+    """Without people the cap still grows, as far as gaps stay short for the first who comes."""
+    begin = LEAD_SECONDS + _SETTLE_SECONDS
+    arms = replace(_HEADWAY, interactive=False), replace(_fixed(_FLOOD), interactive=False)
+    ours, flood = (_rate(run_arm(arm, scene, 1), begin, scene.seconds) for arm in arms)
+    found, must = ours / flood, 0.85
+    name = f"while nobody calls: at least {must} of what {_FLOOD} rows an engine give"
+    return [Check(name, f"{found:.2f}", ok=found >= must)]
 
 
 def wrong_starts(scene: Scene) -> list[Check]:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+import pytest
+
 from gateway.bench.coserve.lane import OfflineLane
 from gateway.bench.coserve.rows import Backlog, Row
 from gateway.bench.coserve.virtual import VirtualClock
@@ -38,6 +40,22 @@ def test_a_window_is_kept_full() -> None:
     lane.start_ready()
     assert len(port.started) == 5
     assert not port.stopped
+
+
+def test_the_pacer_hears_of_gaps() -> None:
+    """Of a row of ten tokens nine, of one token none."""
+    told: list[float | None] = []
+    port, clock = _Port(), VirtualClock()
+    pacer = FixedWindow(2)
+    pacer.ended = lambda seconds, gap: told.append(gap)  # type: ignore[method-assign]
+    lane = OfflineLane(Backlog([(100, 10), (100, 1)]), pacer, port, clock)
+    lane.start_ready()
+    for row in port.started:
+        lane.first_token(row)
+    clock.time += 1.8
+    for row in list(port.started):
+        lane.ended(row)
+    assert told == [pytest.approx(0.2), None]
 
 
 def test_while_people_wait_one_prompt_at_a_time() -> None:

@@ -22,4 +22,9 @@ def test_arms_of_a_slice_stand_side_by_side() -> None:
 
 def test_trials_run_in_their_own_processes() -> None:
     """All of them, in order."""
-    assert [trial.__name__ for trial in suite.TRIALS] == ["deadlines", "wrong_starts", "changes"]
+    assert [trial.__name__ for trial in suite.TRIALS] == [
+        "deadlines",
+        "wrong_starts",
+        "nobody_calls",
+        "changes",
+    ]

@@ -18,6 +18,13 @@ def test_a_wrong_start_is_overcome() -> None:
     assert high.ok, high
 
 
+def test_an_engine_without_people_is_used() -> None:
+    """Rows of short prompts and long answers need many more than the cap begins with."""
+    scene = Scene(SCENE.profile, 1, 2.0, seconds=140, offline=Lengths(200, 0.3, 200, 0.3))
+    (found,) = trials.nobody_calls(scene)
+    assert found.ok, found
+
+
 def test_deadlines_hold_with_room_and_the_last_are_late_without(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
