@@ -1,5 +1,7 @@
 """What a row at a target tells."""
 
+from typing import Any
+
 import pytest
 
 from gateway.core.usage import Usage
@@ -11,7 +13,7 @@ def test_the_gap_of_a_row() -> None:
     """From its first piece to its end, over the pieces that followed; the pacer gets it."""
     clock = ManualClock()
     lane = lane_of(clock)
-    told: list[tuple[float, float | None]] = []
+    told: list[Any] = []
     lane.pacer.ended = lambda seconds, gap: told.append((seconds, gap))  # type: ignore[method-assign]
     for pieces in (4, 0):
         row = held_row(pieces)
