@@ -13,7 +13,7 @@ from gateway.core.usage import Usage
 from gateway.dispatch.gate import Gate
 from gateway.dispatch.held import HeldRow
 from gateway.dispatch.rate import RateBudget
-from gateway.dispatch.visit import Visit
+from gateway.dispatch.visit import RowVisit
 from gateway.pacing.window import MOST_TAKEN_BACK, Pacer
 
 if TYPE_CHECKING:
@@ -94,14 +94,14 @@ class TargetLane:
         now = self._clock.monotonic()
         return min(budget.wait(now, tokens) for budget in self._budgets)
 
-    def enter(self, row: HeldRow, *, suspect: bool) -> Visit:
+    def enter(self, row: HeldRow, *, suspect: bool) -> "Visit":
         """``row`` starts; ``wait`` said that it may."""
         now = self._clock.monotonic()
         tokens = row.source.tokens
         key = min(range(len(self._budgets)), key=lambda k: self._budgets[k].wait(now, tokens))
         self.gate.asking()
         self.suspects = suspect
-        visit = Visit(self, row, key, now, self._budgets[key].take(now, tokens))
+        visit: Visit = RowVisit(self, row, key, now, self._budgets[key].take(now, tokens))
         visit.cost = self.purse.reserve(tokens) if self.purse else 0.0
         self.running[row] = visit
         self.pacer.started()
@@ -120,7 +120,7 @@ class TargetLane:
         if visit is not None and row.ended:
             self.pacer.ended(self._clock.monotonic() - visit.started, visit.gap)
 
-    def generates(self, visit: Visit) -> None:
+    def generates(self, visit: "Visit") -> None:
         """The row has its first token: the next prompt may go out."""
         visit.first_at = self._clock.monotonic()
         if self.watch:
@@ -184,7 +184,7 @@ class TargetLane:
         for user in self.users:
             user()
 
-    def took(self, visit: Visit, rates: RateLimits | None) -> None:
+    def took(self, visit: "Visit", rates: RateLimits | None) -> None:
         """The target takes a row: its answer has begun."""
         budget = self._budgets[visit.key]
         budget.accepted()
@@ -198,7 +198,7 @@ class TargetLane:
                 self._open = math.inf
             self.call()
 
-    def ended(self, visit: Visit, usage: Usage) -> None:
+    def ended(self, visit: "Visit", usage: Usage) -> None:
         """The row's answer is whole and took so many tokens."""
         self._budgets[visit.key].used(visit.started, visit.reserved, usage.total)
         visit.whole(self._clock.monotonic())
@@ -208,7 +208,7 @@ class TargetLane:
             self.purse.paid(visit.cost, usage)
             visit.cost = 0.0
 
-    def throttled(self, visit: Visit, told: float | None, rates: RateLimits | None) -> bool:
+    def throttled(self, visit: "Visit", told: float | None, rates: RateLimits | None) -> bool:
         """A row was refused for now. False: only this row was, as far as can be told.
 
         Without a time to wait for it takes two different rows to speak for the target; then one row
@@ -239,11 +239,11 @@ class TargetLane:
         lasted = self._clock.monotonic() - self._silent_since
         return self._crowds > _MOST_CROWDS and lasted > self.gate.patience
 
-    def undone(self, visit: Visit) -> None:
+    def undone(self, visit: "Visit") -> None:
         """The row never reached the target."""
         self._budgets[visit.key].give_back(visit.started, visit.reserved, request=True)
 
-    def reject(self, visit: Visit) -> bool:
+    def reject(self, visit: "Visit") -> bool:
         """The row's credential was not accepted. True: there is another one to try."""
         others = [b for key, b in enumerate(self._budgets) if key != visit.key and not b.rejected]
         budget = self._budgets[visit.key]
@@ -255,7 +255,7 @@ class TargetLane:
             budget.reject(self._clock.monotonic())
         return bool(others)
 
-    def shut(self, visit: Visit) -> None:
+    def shut(self, visit: "Visit") -> None:
         """No credential works; there are other targets, so this one is left alone for a while."""
         self._budgets[visit.key].reject(self._clock.monotonic())
 
@@ -263,3 +263,7 @@ class TargetLane:
     def rejected(self) -> bool:
         """Whether no credential works."""
         return all(budget.rejected for budget in self._budgets)
+
+
+Visit = RowVisit[TargetLane]
+"""One row here, with the credential that it uses."""

@@ -8,11 +8,10 @@ from functools import partial
 
 from gateway.dispatch.held import HeldRow, Holdings
 from gateway.dispatch.isolation import Isolation
-from gateway.dispatch.lane import TargetLane
+from gateway.dispatch.lane import TargetLane, Visit
 from gateway.dispatch.run import Failed, Finished, RowRunner, as_crash, given_up
 from gateway.dispatch.settle import Settlement, Settler
 from gateway.dispatch.verdict import Next, heard, moves_on, open_to
-from gateway.dispatch.visit import Visit
 from gateway.dispatch.witness import Attempt, Sign, crashed
 from gateway.pacing.window import rows_to_lease
 

@@ -5,9 +5,8 @@ from enum import Enum, auto
 
 from gateway.core.work import TryKind
 from gateway.dispatch.held import HeldRow
-from gateway.dispatch.lane import TargetLane
+from gateway.dispatch.lane import TargetLane, Visit
 from gateway.dispatch.run import Failed, Finished
-from gateway.dispatch.visit import Visit
 from gateway.dispatch.witness import Sign
 
 _MOST_THROTTLES = 3

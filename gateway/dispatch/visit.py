@@ -1,15 +1,29 @@
 """A row at a target, from its start to its end."""
 
-from typing import TYPE_CHECKING
+from typing import Any, Generic, Protocol, TypeVar
 
 from gateway.core.rates import RateLimits
 from gateway.dispatch.held import HeldRow
-
-if TYPE_CHECKING:
-    from gateway.dispatch.lane import TargetLane
+from gateway.pacing.watch import EngineWatch
 
 
-class Visit:
+class Place(Protocol):
+    """The target where a row is: what hears how its call goes on."""
+
+    name: str
+    watch: EngineWatch | None
+
+    def took(self, visit: Any, rates: RateLimits | None) -> None:
+        """The target takes a row: its answer has begun."""
+
+    def generates(self, visit: Any) -> None:
+        """The row has its first token."""
+
+
+SomePlace = TypeVar("SomePlace", bound=Place)
+
+
+class RowVisit(Generic[SomePlace]):
     """One row at a target, with the credential it uses. Told how its call goes on.
 
     ``gap`` is the mean of seconds between pieces of its answer, once that is whole.
@@ -29,7 +43,7 @@ class Visit:
     )
 
     def __init__(
-        self, lane: "TargetLane", row: HeldRow, key: int, started: float, reserved: float
+        self, lane: SomePlace, row: HeldRow, key: int, started: float, reserved: float
     ) -> None:
         self.lane = lane
         self.row = row
