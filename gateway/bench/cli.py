@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from gateway.bench.numbers import LONGEST_GAP, MOST, MOST_CALLS, a_number
 from gateway.core.errors import ConfigError
 from gateway.core.load import ITL_TARGET
 
@@ -14,30 +15,70 @@ app = typer.Typer(help="Measurements.", no_args_is_help=True, add_completion=Fal
 INTERRUPTED = 130
 
 
-Rate = Annotated[float, typer.Option(min=0.01, help="Interactive calls per second.")]
-Seconds = Annotated[float, typer.Option(min=40, max=86_400, help="Engine time of a run.")]
-Slices = Annotated[int, typer.Option(min=1, help="Repeats with other calls.")]
+Rate = Annotated[
+    float,
+    typer.Option(min=0.01, max=10_000, callback=a_number, help="Interactive calls per second."),
+]
+Seconds = Annotated[
+    float, typer.Option(min=40, max=86_400, callback=a_number, help="Engine time of a run.")
+]
+Slices = Annotated[int, typer.Option(min=1, max=1000, help="Repeats with other calls.")]
+Engines = Annotated[int, typer.Option(min=1, max=64, help="So many of them.")]
 Trace = Annotated[Path | None, typer.Option(help="Calls from a CSV or JSONL file.")]
 Trials = Annotated[bool, typer.Option(help="Also wrong starts, changes, deadlines.")]
 Targets = Annotated[
     list[str] | None, typer.Option(help="Running servers instead: addresses ending in /v1.")
 ]
 Key = Annotated[str, typer.Option(envvar="HEADWAY_API_KEY", help="Its key.")]
-Flood = Annotated[int, typer.Option(min=1, help="Rows in flight of the naive arm.")]
-Cap = Annotated[int, typer.Option(min=1, help="Rows of the static cap's arm.")]
-Gap = Annotated[float, typer.Option(min=0.001, help="Seconds between tokens.")]
+Flood = Annotated[int, typer.Option(min=1, max=MOST, help="Rows in flight of the naive arm.")]
+Cap = Annotated[int, typer.Option(min=1, max=MOST, help="Rows of the static cap's arm.")]
+Gap = Annotated[
+    float,
+    typer.Option(min=0.001, max=LONGEST_GAP, callback=a_number, help="Seconds between tokens."),
+]
 Share = Annotated[
     float | None,
-    typer.Option(min=0.01, max=0.95, help="Of what the target does: sets --rate."),
+    typer.Option(
+        min=0.01, max=0.95, callback=a_number, help="Of what the target does: sets --rate."
+    ),
 ]
 SloTimes = Annotated[
-    float | None, typer.Option("--slo", min=1, help="So many times p95 alone, not 500 and 50 ms.")
+    float | None,
+    typer.Option(
+        "--slo",
+        min=1,
+        max=1000,
+        callback=a_number,
+        help="So many times p95 alone, not 500 and 50 ms.",
+    ),
 ]
 Mean = Annotated[str | None, typer.Option(help="Mean tokens IN:OUT; the trace's if not given.")]
-Price = Annotated[float | None, typer.Option(min=0, help="Of an engine for an hour.")]
+Price = Annotated[
+    float | None,
+    typer.Option(min=0, max=1e9, callback=a_number, help="Of an engine for an hour."),
+]
 ReportFile = Annotated[Path | None, typer.Option(help="Write the JSON there.")]
-SequenceSlots = Annotated[int | None, typer.Option(min=1, help="The engine's sequence slots.")]
-StepTokens = Annotated[int | None, typer.Option(min=1, help="Tokens of one of its steps.")]
+SequenceSlots = Annotated[
+    int | None, typer.Option(min=1, max=MOST, help="The engine's sequence slots.")
+]
+StepTokens = Annotated[
+    int | None, typer.Option(min=1, max=MOST, help="Tokens of one of its steps.")
+]
+Profile = Annotated[
+    str, typer.Option(help="The simulated engine; of a running one, price and cache for advice.")
+]
+Scale = Annotated[
+    float, typer.Option(min=0.001, max=1000, callback=a_number, help="Times real speed.")
+]
+Calls = Annotated[int, typer.Option(min=1, max=MOST_CALLS, help="Streamed chat calls to make.")]
+AtOnce = Annotated[int, typer.Option(min=1, max=MOST, help="Closed loop: calls that run at once.")]
+OpenRate = Annotated[
+    float | None,
+    typer.Option(
+        min=0.001, max=1_000_000, callback=a_number, help="Open loop instead: calls per second."
+    ),
+]
+Answer = Annotated[int, typer.Option(min=1, max=MOST, help="Output tokens of each call.")]
 Way = Annotated[str | None, typer.Option(help="Also by way of a gateway before them: its /v1.")]
 
 
@@ -73,7 +114,7 @@ def engine(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8001,
     policy: Annotated[str, typer.Option(help="fcfs, or priority: lower first.")] = "fcfs",
-    scale: Annotated[float, typer.Option(help="Times real speed.")] = 1.0,
+    scale: Scale = 1.0,
     model: Annotated[str, typer.Option(help="Model name; the profile's if not given.")] = "",
     metrics: Annotated[str, typer.Option(help="Names of vllm or sglang.")] = "vllm",
     max_num_seqs: SequenceSlots = None,
@@ -95,8 +136,8 @@ def engine(
 @app.command()
 def coserve(
     context: typer.Context,
-    profile: Annotated[str, typer.Option(help="The simulated engine.")] = "a100-8b",
-    engines: Annotated[int, typer.Option(min=1, help="So many of them.")] = 2,
+    profile: Profile = "a100-8b",
+    engines: Engines = 2,
     rate: Rate = 5.04,
     share: Share = None,
     chat: Mean = None,
@@ -150,14 +191,10 @@ def load(
     base_url: Annotated[str, typer.Argument(help="Address ending in /v1.")],
     model: Annotated[str, typer.Option(help="Model name.")],
     api_key: Annotated[str, typer.Option(envvar="HEADWAY_API_KEY", help="Client key.")] = "none",
-    calls: Annotated[int, typer.Option(min=1, help="Streamed chat calls to make.")] = 64,
-    concurrency: Annotated[
-        int, typer.Option(min=1, help="Closed loop: calls that run at once.")
-    ] = 8,
-    rate: Annotated[
-        float | None, typer.Option(min=0.001, help="Open loop instead: calls per second.")
-    ] = None,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Output tokens of each call.")] = 64,
+    calls: Calls = 64,
+    concurrency: AtOnce = 8,
+    rate: OpenRate = None,
+    max_tokens: Answer = 64,
 ) -> None:
     """Put load on any OpenAI-compatible server and report TTFT, ITL and tokens per second."""
     from gateway.bench.interrupt import run_interruptible

@@ -13,6 +13,7 @@ from rich.table import Table
 from gateway.bench.corpus import prompts
 from gateway.bench.interactive import timed_call
 from gateway.bench.timing import Latency, Spread, Timing, total
+from gateway.bench.whole import show_whole
 
 MAX_PROMPTS = 256
 
@@ -75,7 +76,7 @@ def show_load(console: Console, report: LoadReport) -> None:
     table = Table("", "p50", "p99", title="Streamed chat calls", title_justify="left")
     table.add_row("TTFT", *_both(latency.ttft))
     table.add_row("inter-token delay", *_both(latency.itl))
-    console.print(table)
+    show_whole(console, table)
     console.print(
         f"{len(report.timings)} calls, {usage.prompt:,} tokens in, {usage.completion:,} out in "
         f"{report.seconds:.1f} s: {report.tokens_per_second:.0f} output tok/s"

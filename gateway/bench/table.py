@@ -8,6 +8,7 @@ from rich.table import Table
 
 from gateway.bench.checks import Check
 from gateway.bench.timing import Latency, Spread
+from gateway.bench.whole import show_whole
 
 if TYPE_CHECKING:  # the demo alone needs it, and what it imports
     from gateway.bench.measured import Measured
@@ -38,7 +39,7 @@ def show_result(console: Console, measured: "Measured") -> None:
     table.add_row(
         "rows in the engine, mean", "-", f"{measured.flood_rows:.0f}", f"{measured.shared_rows:.0f}"
     )
-    console.print(table)
+    show_whole(console, table)
 
 
 def show_speed(console: Console, measured: "Measured") -> None:
@@ -57,7 +58,7 @@ def show_speed(console: Console, measured: "Measured") -> None:
         f"{measured.single_seconds:.0f} s",
         f"{measured.batch.seconds:.0f} s",
     )
-    console.print(table)
+    show_whole(console, table)
 
 
 def show_bill(console: Console, measured: "Measured") -> None:
@@ -73,7 +74,7 @@ def show_bill(console: Console, measured: "Measured") -> None:
             f"{metered.completion:,}",
             f"{usage.prompt:,} + {usage.completion:,}",
         )
-    console.print(table)
+    show_whole(console, table)
     factor = measured.single_seconds / measured.batch.seconds
     console.print(
         f"The same engine would have needed {measured.single_seconds:.0f} s at batch size 1 for "

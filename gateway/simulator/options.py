@@ -1,5 +1,6 @@
 """How a simulated engine is served."""
 
+import math
 from dataclasses import dataclass
 
 from gateway.core.errors import ConfigError
@@ -27,8 +28,8 @@ class EngineOptions:
             raise ConfigError(f"The policy is one of {', '.join(POLICIES)}.")
         if self.flavour not in FLAVOURS:
             raise ConfigError(f"The metrics are those of {' or '.join(FLAVOURS)}.")
-        if self.scale <= 0 or self.output_tokens < 1:
-            raise ConfigError("scale and output tokens are above 0.")
+        if not 0 < self.scale < math.inf or self.output_tokens < 1:
+            raise ConfigError("scale and output tokens are numbers above 0.")
 
     @property
     def served_model(self) -> str:

@@ -58,3 +58,21 @@ def test_an_interrupted_demo_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(app, ["demo"])
     assert result.exit_code == 130
     assert "nothing is left running" in result.output
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *(["engine", f"--scale={value}"] for value in ("nan", "inf", "-1", "0", "1e300")),
+        *(["load", "http://h/v1", "--model", "m", f"--rate={value}"] for value in ("nan", "inf")),
+        *(
+            ["load", "http://h/v1", "--model", "m", f"--{name}={10**12}"]
+            for name in ("calls", "concurrency", "max-tokens")
+        ),
+    ],
+)
+def test_numbers_that_cannot_be_meant_are_refused(asked: list[str]) -> None:
+    """Before anything starts, with the option's name."""
+    found = CliRunner().invoke(app, asked)
+    assert found.exit_code == 2, found.output
+    assert asked[-1].partition("=")[0] in found.stderr

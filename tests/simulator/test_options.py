@@ -1,5 +1,6 @@
 """Options that make sense."""
 
+import math
 from typing import Any
 
 import pytest
@@ -16,7 +17,15 @@ def test_the_model_is_named_after_the_profile() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"policy": "x"}, {"flavour": "x"}, {"scale": 0.0}, {"output_tokens": 0}]
+    "changes",
+    [
+        {"policy": "x"},
+        {"flavour": "x"},
+        {"scale": 0.0},
+        {"scale": math.nan},
+        {"scale": math.inf},
+        {"output_tokens": 0},
+    ],
 )
 def test_nonsense_is_refused(changes: dict[str, Any]) -> None:
     """Before anything is served."""

@@ -111,7 +111,7 @@ def figures_of(record: Record, scene: Scene) -> Figures:
     """A run in figures."""
     profile, span = scene.profile, scene.span
     price = profile.price * scene.engines
-    if not record.busy:
+    if not record.samples:
         return Figures.of(record, span, price=price, work=math.nan, slo=scene.slo)
     tokens = sum(s.seconds and (s.rows + s.prefill) / s.seconds for s in record.samples)
     work = profile.b * tokens / len(record.samples) / 1000

@@ -14,7 +14,9 @@ from gateway.bench.coserve.plot import draw
 from gateway.bench.coserve.report import Report
 from gateway.bench.coserve.scenes import FULL, checks, plays
 from gateway.bench.coserve.suite import run_plays, run_trials
+from gateway.bench.coserve.trials import LEAST_SECONDS
 from gateway.bench.interrupt import run_interruptible
+from gateway.bench.numbers import MOST, MOST_CALLS
 from gateway.bench.workload.trace import CHAT, SUMMARIES, Lengths, TracedCall, read_trace
 from gateway.core.errors import ConfigError
 from gateway.core.load import ITL_TARGET
@@ -52,15 +54,20 @@ def lengths(text: str | None, shape: Lengths) -> Lengths:
     if text is None:
         return shape
     try:
-        prompt, output = (max(1, int(part)) for part in text.split(":"))
+        prompt, output = (int(part) for part in text.split(":"))
     except ValueError:
         raise ConfigError(f"lengths are tokens in and out, as in 48:12, not {text!r}") from None
+    if not (1 <= prompt <= MOST and 1 <= output <= MOST):
+        raise ConfigError(f"lengths are from 1 to {MOST:,} tokens in and out, not {text}")
     return shape.with_means(prompt, output)
 
 
 def run_simulated(console: Console, wanted: Wanted) -> None:
     """All scenes in virtual time, and what must hold."""
-    _check_files(wanted)
+    _check(wanted)
+    tried = wanted.trials and wanted.trace is None
+    if tried and wanted.seconds < LEAST_SECONDS:
+        raise ConfigError(f"trials take --seconds {LEAST_SECONDS:g} at least; or give --no-trials")
     say = _progress(console, wanted)
     slices = range(1, wanted.slices + 1)
     chosen = plays(
@@ -74,7 +81,7 @@ def run_simulated(console: Console, wanted: Wanted) -> None:
         chosen = [replace(chosen[0], scene=scene)]
     results = run_plays(chosen, slices, say)
     found = checks(results)
-    if wanted.trials and wanted.trace is None:
+    if tried:
         say("caps from wrong starts, changes under way, deadlines")
         found += run_trials(chosen[0].scene)
     say("advice")
@@ -84,7 +91,7 @@ def run_simulated(console: Console, wanted: Wanted) -> None:
 
 def run_against(console: Console, wanted: Wanted, target: Target, *, flood: int, cap: int) -> None:
     """The arms that running servers can show, in real time."""
-    _check_files(wanted)
+    _check(wanted)
     scene = Scene(
         wanted.profile,
         engines=len(target.urls),
@@ -118,7 +125,11 @@ def _progress(console: Console, wanted: Wanted) -> Callable[[str], None]:
     return (lambda _: None) if quiet else (lambda text: console.print(f"[dim]{text}[/]"))
 
 
-def _check_files(wanted: Wanted) -> None:
+def _check(wanted: Wanted) -> None:
+    """Before anything runs: what could not end, or could not be written."""
+    calls = wanted.rate * wanted.seconds
+    if wanted.trace is None and wanted.fitting.share is None and calls > MOST_CALLS:
+        raise ConfigError(f"--rate for --seconds is at most {MOST_CALLS:,} calls, not {calls:,.0f}")
     for path in filter(None, (wanted.plot, wanted.report)):
         check_writable(path)
 

@@ -1,5 +1,6 @@
 """What flags of the engine would do, from the steps that were seen; simulated, also tried."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,10 +39,9 @@ class Counsel:
             found.append("No flags reach the target: the engine is too slow for it.")
         if self.tried is not None:
             (gap, offline), (gap_then, offline_then) = self.tried
-            found.append(
-                f"Simulated beside interactive calls: ITL p99 {gap:.0f} ms becomes "
-                f"{gap_then:.0f} ms, offline {offline:,.0f} tok/s becomes {offline_then:,.0f}"
-            )
+            gaps = f"ITL p99 {_ms(gap)} becomes {_ms(gap_then)}"
+            speed = f"offline {offline:,.0f} tok/s becomes {offline_then:,.0f}"
+            found.append(f"Simulated beside interactive calls: {gaps}, {speed}")
         return found
 
     def as_json(self) -> dict[str, Any]:
@@ -56,6 +56,10 @@ class Counsel:
             "offline_cost": advice.cost,
             "simulated": self.tried,
         }
+
+
+def _ms(milliseconds: float) -> str:
+    return "-" if math.isnan(milliseconds) else f"{milliseconds:.0f} ms"
 
 
 def counsel_of(

@@ -104,7 +104,7 @@ class Figures:
         """With the figures that compare it with the arms that ran alone."""
         values = asdict(self)
         if alone is not None and self.calls:
-            values["interference"] = self.ttft_p99 / alone.ttft_p99
+            values["interference"] = ratio(self.ttft_p99, alone.ttft_p99)
         if offline_alone is not None and self.offline_tokens:
             left = offline_alone.offline_tokens - self.interactive_tokens
             values["harvest"] = self.offline_tokens / left if left > 0 else math.nan
@@ -127,6 +127,11 @@ def spread(slices: Sequence[Figures]) -> dict[str, Spread]:
         values = [getattr(figures, field.name) for figures in slices]
         found[field.name] = Spread(sum(values) / len(values), min(values), max(values))
     return found
+
+
+def ratio(one: float, other: float) -> float:
+    """``one / other``; not a number where there is nothing of the other."""
+    return one / other if other else math.nan
 
 
 def _weight(prompt: float, output: float) -> float:

@@ -17,7 +17,8 @@ def draw(title: str, arms: Mapping[str, Mapping[str, Spread]]) -> str:
     height = _TOP + _ROW * len(arms) + _BOTTOM
     waits = [s["ttft_p99"].mean for s in arms.values() if not math.isnan(s["ttft_p99"].mean)]
     work = [s["offline_tokens"].mean for s in arms.values()]
-    least, most = 10 ** math.floor(math.log10(min(waits))), max(waits)
+    least = 10 ** math.floor(math.log10(min(waits, default=1.0)))
+    most = max(waits, default=1.0)
     right = _LEFT + _BAR + _GAP + 60
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" {_FONT}>',

@@ -1,6 +1,7 @@
 """What came out of a run: for people, and for programs."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,7 @@ class Report:
     load: Scene | None = None
 
     def as_json(self) -> str:
-        """All of it."""
+        """All of it; what is not a number, or has no end, is null."""
         report: dict[str, Any] = {"scenes": as_json(self.scenes)}
         report["checks"] = [
             {"promise": check.promise, "found": check.found, "ok": check.ok}
@@ -33,7 +34,7 @@ class Report:
         ]
         report["advice"] = self.counsel and self.counsel.as_json()
         report["load"] = self.load and _load(self.load)
-        return json.dumps(report, indent=2)
+        return json.dumps(_finite(report), indent=2, allow_nan=False)
 
     def show(self, console: Console) -> None:
         """Tables, then what else there is to say."""
@@ -45,6 +46,14 @@ class Report:
         told = self.counsel.lines() if self.counsel else ["Too few steps were seen for advice."]
         for line in told:
             console.print(line, highlight=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _load(scene: Scene) -> dict[str, Any]:

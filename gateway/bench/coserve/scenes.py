@@ -1,11 +1,12 @@
 """The simulated benchmark: scenes, their arms, and what must come out."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gateway.bench.checks import Check
 from gateway.bench.coserve.arms import Arm, Scene
-from gateway.bench.coserve.figures import Spread
+from gateway.bench.coserve.figures import Spread, ratio
 from gateway.core.load import ITL_TARGET_RANKED
 from gateway.pacing.shared import Caps
 from gateway.simulator.profile import EngineProfile
@@ -102,7 +103,8 @@ def checks(results: Results) -> list[Check]:
 
 
 def _ratio(one: Spread, other: Spread) -> Spread:
-    return Spread(one.mean / other.mean, one.low / other.high, one.high / other.low)
+    low, high = ratio(one.low, other.high), ratio(one.high, other.low)
+    return Spread(ratio(one.mean, other.mean), low, high)
 
 
 def _at_most(promise: str, found: Spread, limit: float) -> Check:
@@ -114,4 +116,8 @@ def _at_least(promise: str, found: Spread, limit: float) -> Check:
 
 
 def _said(found: Spread) -> str:
+    if math.isnan(found.mean):
+        return "there is nothing to compare"
+    if math.isnan(found.high):
+        return f"{found.mean:.2f} (from {found.low:.2f})"
     return f"{found.mean:.2f} ({found.low:.2f} to {found.high:.2f})"

@@ -1,7 +1,8 @@
 """Arms side by side: as a table, and as JSON."""
 
 import math
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -9,7 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from gateway.bench.coserve.figures import Spread
+from gateway.bench.whole import show_in_parts
 
+_NAME_WIDTH = 13
 _ROWS = (
     ("calls", "calls", ",.0f"),
     ("calls that failed", "failed", ",.0f"),
@@ -31,15 +34,26 @@ _ROWS = (
 
 
 def show_arms(console: Console, title: str, arms: Mapping[str, Mapping[str, Spread]]) -> None:
-    """A column an arm; below each mean the least and the most of the slices."""
-    table = Table(title=title, title_justify="left")
-    table.add_column("")
-    for arm in arms:
-        table.add_column(arm, justify="right")
-    for label, name, form in _ROWS:
-        if any(not math.isnan(figures[name].mean) for figures in arms.values()):
-            table.add_row(label, *(cell(figures[name], form) for figures in arms.values()))
-    console.print(table)
+    """A column an arm; below each mean the least and the most of the slices.
+
+    Where not all of them fit, several tables with the same lines.
+    """
+    told = [row for row in _ROWS if any(not math.isnan(arm[row[1]].mean) for arm in arms.values())]
+
+    def table_of(names: Sequence[str]) -> Table:
+        table = Table(title=title, title_justify="left")
+        table.add_column("", no_wrap=True)
+        for name in names:
+            table.add_column(_folded(name), justify="right", no_wrap=True)
+        for label, figure, form in told:
+            table.add_row(label, *(cell(arms[name][figure], form) for name in names))
+        return table
+
+    show_in_parts(console, table_of, list(arms))
+
+
+def _folded(name: str) -> str:
+    return "\n".join(textwrap.wrap(name, _NAME_WIDTH, break_long_words=False))
 
 
 def cell(figure: Spread, form: str) -> str:

@@ -1,5 +1,7 @@
 """Arms differ in what they must."""
 
+import math
+
 import pytest
 
 from gateway.bench.coserve.arms import Arm, Scene, figures_of, run_arm
@@ -61,3 +63,12 @@ def test_rows_of_jobs_are_all_run() -> None:
     record = run_arm(Arm("jobs", caps=Caps()), SCENE, 1, Backlog([(200, 5)] * 40, [3] * 40))
     assert record.ended == {3: 40}
     assert 20 < record.finished[3] < 60
+
+
+def test_a_run_of_hardly_any_steps_has_figures() -> None:
+    """Two calls and nothing else: what is measured in samples of steps is not a number."""
+    calls = (TracedCall(1, 300, 20), TracedCall(25, 300, 20))
+    scene = Scene(PROFILES["a100-8b"], seconds=45, traces=(calls,))
+    figures = figures_of(run_arm(Arm("alone"), scene, 1), scene)
+    assert (figures.calls, figures.failed, figures.slo) == (1, 0, 1.0)
+    assert math.isnan(figures.utilisation)

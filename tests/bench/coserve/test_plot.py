@@ -35,3 +35,9 @@ def test_bars_are_as_long_as_their_figures() -> None:
     assert len(work) == 3
     assert "&lt;naive&gt;" in svg
     assert "90 s" in svg
+
+
+def test_arms_without_calls_are_drawn_too() -> None:
+    """With their work alone."""
+    svg = draw("Arms", {"offline": _arm(math.nan, 20_000)})
+    assert (_widths(svg, "#d1603d"), len(_widths(svg, "#3b7dd8"))) == ([], 1)

@@ -1,9 +1,11 @@
 """Arms as people and programs read them."""
 
+import io
 import json
 import math
 from dataclasses import fields
 
+import pytest
 from rich.console import Console
 
 from gateway.bench.coserve.figures import Figures, Spread
@@ -39,3 +41,15 @@ def test_json_has_no_odd_numbers() -> None:
     said = json.loads(json.dumps(as_json({"load": {"one": odd}}), allow_nan=False))
     assert said["load"]["one"]["harvest"] is None
     assert said["load"]["one"]["slo"]["low"] < said["load"]["one"]["slo"]["high"]
+
+
+@pytest.mark.parametrize("width", [30, 80])
+def test_no_figure_is_cut_where_there_is_little_room(width: int) -> None:
+    """Nine arms of long figures: in several tables."""
+    console = Console(width=width, record=True, file=io.StringIO())
+    arms = {f"arm number {number}": _arm(10_000.0 * number) for number in range(1, 10)}
+    show_arms(console, "load", arms)
+    text = console.export_text()
+    assert "…" not in text
+    for number in range(1, 10):
+        assert f"{9000 * number:,}-{11_000 * number:,}" in text
