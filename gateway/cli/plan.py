@@ -1,6 +1,7 @@
 """``headway plan``: how many workers a job needs, what it costs, and when it ends."""
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -70,12 +71,13 @@ def plan(
 
     if (items is None) == (tokens is None):
         raise ConfigError("Give either --items or --tokens.")
-    count = items or max(1, round((tokens or 0) / (mean_in + mean_out)))
+    shape = Shape(mean_in, mean_out, out_cv)
+    count = items or _count(tokens or 0, shape.prompt + shape.output)
     engine = _engine(model, gpu, gpus_per_worker, profile, fit)
     engine = engine.with_flags(max_num_seqs, max_num_batched_tokens).priced(price)
     found = make_plan(
         engine,
-        Job(count, Shape(mean_in, mean_out, out_cv), _seconds(deadline)),
+        Job(count, shape, _seconds(deadline)),
         _interactive(interactive_rate, interactive_in, interactive_out, interactive_trace),
         workers,
     )
@@ -108,6 +110,12 @@ def _interactive(
         mean_out = sum(call.output for call in calls) / len(calls)
         rate = rate_of(calls) if rate is None else rate
     return Interactive(rate, Shape(mean_in, mean_out)) if rate else None
+
+
+def _count(tokens: float, each: float) -> int:
+    if not math.isfinite(tokens):
+        raise ConfigError("Tokens are a number.")
+    return max(1, round(tokens / each))
 
 
 def _seconds(text: str | None) -> float | None:

@@ -5,6 +5,10 @@ from typing import Self
 
 from gateway.core.errors import ConfigError
 
+# Beyond these nothing is a measure of an engine; and what is no number at all is not within them.
+_MOST = 1e12
+_SHORTEST_STEP = 1e-9
+
 
 @dataclass(frozen=True, slots=True)
 class EngineProfile:
@@ -29,8 +33,15 @@ class EngineProfile:
     def __post_init__(self) -> None:
         if self.max_num_batched_tokens < self.max_num_seqs:
             raise ConfigError("max_num_batched_tokens must be at least max_num_seqs.")
-        if min(self.kv_tokens, self.max_num_seqs) < 1 or self.seconds(1, 1, 0) <= 0:
-            raise ConfigError("An engine needs room for a token, a sequence, and time for a step.")
+        counts = (self.kv_tokens, self.max_num_seqs, self.max_num_batched_tokens)
+        if not all(1 <= count <= _MOST for count in counts):
+            raise ConfigError("An engine needs room for a token and for a sequence.")
+        if not all(0 <= part <= _MOST for part in (self.a, self.b, self.c, self.h, self.row)):
+            raise ConfigError("The parts of a step's time are milliseconds, none below 0.")
+        if self.seconds(1, 1, 0) < _SHORTEST_STEP:
+            raise ConfigError("A step takes a nanosecond at least.")
+        if not 0 <= self.price <= _MOST:
+            raise ConfigError("A price is 0 or above.")
 
     def seconds(self, rows: int, kv: float, prefill: float) -> float:
         """Duration of a step of ``rows`` decodes over ``kv`` tokens beside ``prefill`` tokens."""

@@ -1,5 +1,6 @@
 """Step times as published."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -35,7 +36,19 @@ def test_every_profile_has_a_source_and_a_price() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"kv_tokens": 0}, {"max_num_seqs": 0}, {"max_num_batched_tokens": 8}]
+    "changes",
+    [
+        {"kv_tokens": 0},
+        {"max_num_seqs": 0},
+        {"max_num_batched_tokens": 8},
+        {"max_num_batched_tokens": 10**400},
+        {"a": math.nan},
+        {"b": math.inf},
+        {"c": -1.0},
+        {"a": 0.0, "b": 0.0, "c": 0.0, "h": 1e-300},
+        {"price": math.inf},
+        {"price": -1.0},
+    ],
 )
 def test_an_engine_that_cannot_run_is_refused(changes: dict[str, Any]) -> None:
     """It would stand still for ever."""

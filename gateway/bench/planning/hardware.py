@@ -13,6 +13,7 @@ _BANDWIDTH_SHARE = 0.68
 _COMPUTE_SHARE = 0.64
 _MEMORY_SHARE = 0.9
 _HOST_MS = 1.0
+_MOST = 1e6
 _BYTES = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5}
 _CACHE_BYTES = {"fp32": 4.0, "fp8": 1.0}
 
@@ -30,6 +31,9 @@ class ModelShape:
     def __post_init__(self) -> None:
         if self.dtype not in _BYTES:
             raise ConfigError(f"The dtype is one of {', '.join(_BYTES)}.")
+        sizes = (self.layers, self.kv_heads, self.head_dim)
+        if not all(1 <= size <= _MOST for size in sizes) or not 1 <= self.params <= _MOST**3:
+            raise ConfigError("A model has layers, heads, a dimension and parameters above 0.")
 
     @property
     def weights(self) -> float:
@@ -102,6 +106,8 @@ def roofline(model: ModelShape, gpu: Gpu, gpus: int = 1, name: str = "roofline")
     Raises ConfigError when the weights leave no room for a cache. What the parts of a model say to
     each other is not counted.
     """
+    if not 1 <= gpus <= _MOST:
+        raise ConfigError(f"A worker has 1 to {_MOST:,.0f} GPUs.")
     bandwidth = _BANDWIDTH_SHARE * gpu.bandwidth * 1e9 * gpus
     room = _MEMORY_SHARE * gpu.memory * 1e9 * gpus - model.weights
     if room < model.kv_bytes:

@@ -1,6 +1,7 @@
 """Workers for a job with a deadline, beside interactive load."""
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gateway.bench.planning.steady import Shape, Steady, steady
@@ -9,6 +10,10 @@ from gateway.simulator.profile import EngineProfile
 
 #: Of the time until the deadline, what a worker is there for: restarts, hiccups, skewed lengths.
 AVAILABLE = 0.85
+_MOST_ITEMS = 10**12
+_MOST_WORKERS = 10**6
+_MOST_CALLS = 1e6
+_SOONEST, _LATEST = 1.0, 1000 * 365 * 86400.0
 # Of the batch, what runs on average while the last rows end.
 _TAIL = 0.05
 
@@ -22,8 +27,10 @@ class Job:
     deadline: float | None = None
 
     def __post_init__(self) -> None:
-        if min(self.items, self.shape.prompt, self.shape.output) < 1 or (self.deadline or 1) <= 0:
-            raise ConfigError("Items, lengths and deadline are above 0.")
+        if not 1 <= self.items <= _MOST_ITEMS:
+            raise ConfigError(f"A job has 1 to {_MOST_ITEMS:,} items.")
+        if self.deadline is not None and not _SOONEST <= self.deadline <= _LATEST:
+            raise ConfigError("A deadline is a second away at least, and a thousand years at most.")
 
     @property
     def tokens(self) -> float:
@@ -38,6 +45,10 @@ class Interactive:
     rate: float
     shape: Shape
 
+    def __post_init__(self) -> None:
+        if not 0 < self.rate <= _MOST_CALLS:
+            raise ConfigError(f"Calls a second are above 0, and {_MOST_CALLS:,.0f} at most.")
+
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
@@ -51,7 +62,10 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The answer. ``load`` are the workers that interactive calls take."""
+    """The answer. ``load`` are the workers that interactive calls take.
+
+    ``needed`` are the fewest that end in time; None when no number of them does.
+    """
 
     job: Job
     profile: EngineProfile
@@ -60,7 +74,7 @@ class Plan:
     fleet: Fleet
     fewer: Fleet | None
     more: Fleet
-    needed: int
+    needed: int | None
     warnings: tuple[str, ...]
 
 
@@ -76,24 +90,41 @@ def make_plan(
             raise ConfigError(f"The cache holds {profile.kv_tokens:,} tokens: not one item fits.")
     engine = steady(profile, job.shape)
     load = interactive.rate / steady(profile, interactive.shape).items if interactive else 0.0
-    needed = _needed(job, engine, load)
-    chosen = workers or needed
+    if not 1 <= (workers or 1) <= _MOST_WORKERS:
+        raise ConfigError(f"Workers are 1 to {_MOST_WORKERS:,}.")
 
     def fleet(count: int) -> Fleet:
         return _fleet(profile, job, engine, load, count)
 
+    least = _least(job, engine, load)
+    # With a worker for each item, no further one would make it faster.
+    needed = _first_in_time(fleet, least, least + job.items)
+    chosen = workers or needed or least
     fewer = fleet(chosen - 1) if chosen > 1 else None
     found = fleet(chosen)
-    warnings = tuple(_warnings(profile, job, found, needed, load))
+    fastest = fleet(least + job.items)
+    warnings = tuple(_warnings(found, needed, fastest, load))
     return Plan(job, profile, engine, load, found, fewer, fleet(chosen + 1), needed, warnings)
 
 
-def _needed(job: Job, engine: Steady, load: float) -> int:
-    """The fewest workers that end in time, some of them down for a while."""
+def _least(job: Job, engine: Steady, load: float) -> int:
+    """The fewest workers that do the work in time, some of them down for a while."""
     if job.deadline is None:
         return math.floor(load) + 1
     busy = job.items / engine.items
     return max(1, math.ceil(busy / (job.deadline * AVAILABLE) + load))
+
+
+def _first_in_time(fleet: Callable[[int], Fleet], low: int, high: int) -> int | None:
+    """The fewest workers, ``low`` at least, whose last answer comes in time too."""
+    if fleet(low).in_time:
+        return low
+    if not fleet(high).in_time:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fleet(middle).in_time else (middle, high)
+    return high
 
 
 def _fleet(profile: EngineProfile, job: Job, engine: Steady, load: float, workers: int) -> Fleet:
@@ -112,21 +143,13 @@ def _fleet(profile: EngineProfile, job: Job, engine: Steady, load: float, worker
     return Fleet(workers, seconds, cost, job.deadline is None or seconds <= job.deadline)
 
 
-def _warnings(
-    profile: EngineProfile, job: Job, fleet: Fleet, needed: int, load: float
-) -> list[str]:
-    found = []
-    if job.deadline is not None:
-        alone = profile.seconds(1, job.shape.context, 0) * job.shape.output
-        if alone > job.deadline:
-            found.append(
-                f"The deadline cannot be met with any number of workers: one item alone takes "
-                f"{alone:.0f} s."
-            )
-        elif not fleet.in_time:
-            found.append(
-                f"The deadline cannot be met with {fleet.workers} worker(s): {needed} are needed."
-            )
+def _warnings(fleet: Fleet, needed: int | None, fastest: Fleet, load: float) -> Iterator[str]:
+    if needed is None:
+        yield (
+            f"The deadline cannot be met with any number of workers: the longest answer alone "
+            f"takes {fastest.seconds:.0f} s."
+        )
+    elif not fleet.in_time:
+        yield f"The deadline cannot be met with {fleet.workers} worker(s): {needed} are needed."
     if load >= fleet.workers:
-        found.append(f"Interactive calls alone take {load:.1f} workers: the job would never end.")
-    return found
+        yield f"Interactive calls alone take {load:.1f} workers: the job would never end."

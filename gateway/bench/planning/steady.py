@@ -9,9 +9,12 @@ import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from gateway.core.errors import ConfigError
 from gateway.simulator.profile import EngineProfile
 
 _LEAST_ROWS = 1.0
+_MOST_TOKENS = 1e9
+_MOST_CV = 20.0
 # exp(-0.577): the mean of the largest of many is at this part of the last one in as many.
 _MEAN_LARGEST = 0.56
 
@@ -24,6 +27,12 @@ class Shape:
     output: float
     cv: float = 0.0
 
+    def __post_init__(self) -> None:
+        if not all(1 <= tokens <= _MOST_TOKENS for tokens in (self.prompt, self.output)):
+            raise ConfigError(f"Mean tokens in and out are 1 to {_MOST_TOKENS:,.0f}.")
+        if not 0 <= self.cv <= _MOST_CV:
+            raise ConfigError(f"The variation of lengths is 0 to {_MOST_CV:g}.")
+
     @property
     def context(self) -> float:
         """Mean tokens in the cache of a row that decodes: long answers are seen more often."""
@@ -35,7 +44,7 @@ class Shape:
             return self.output
         sigma = math.sqrt(math.log(1 + self.cv**2))
         return self.output * math.exp(
-            sigma * NormalDist().inv_cdf(1 - _MEAN_LARGEST / rows) - sigma**2 / 2
+            sigma * -NormalDist().inv_cdf(_MEAN_LARGEST / rows) - sigma**2 / 2
         )
 
 

@@ -6,12 +6,27 @@ import io
 import json
 import math
 import random
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gateway.core.errors import ConfigError
+
+_LATEST = 1e9
+_LONGEST = 10**9
+_NO_TRACE = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    EOFError,
+    OverflowError,
+    RecursionError,
+    csv.Error,
+    zlib.error,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +96,7 @@ def read_trace(path: Path, *, start: float = 0.0, seconds: float = math.inf) -> 
     """
     try:
         calls = [_call(row) for row in _rows(path)]
-    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+    except _NO_TRACE as error:
         raise ConfigError(f"not a trace: {type(error).__name__}: {error}", file=path) from None
     kept = [call for call in calls if start <= call.at < start + seconds]
     if not kept:
@@ -92,20 +107,24 @@ def read_trace(path: Path, *, start: float = 0.0, seconds: float = math.inf) -> 
 
 
 def rate_of(calls: list[TracedCall]) -> float:
-    """Calls a second, from the first to the last."""
+    """Calls a second, from the first to the last. Raises ConfigError when they come all at once."""
     span = calls[-1].at - calls[0].at
-    return (len(calls) - 1) / span if span else 0.0
+    if span <= 0:
+        raise ConfigError("A rate needs calls at two moments at least.")
+    return (len(calls) - 1) / span
 
 
 def _rows(path: Path) -> Iterable[dict[str, Any]]:
     data = path.read_bytes()
-    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
     if text.lstrip().startswith("{"):
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     return csv.DictReader(io.StringIO(text))
 
 
 def _call(row: dict[str, Any]) -> TracedCall:
-    return TracedCall(
-        float(row["arrival_s"]), int(row["prompt_tokens"]), max(1, int(row["output_tokens"]))
-    )
+    at = float(row["arrival_s"])
+    prompt, output = int(row["prompt_tokens"]), int(row["output_tokens"])
+    if not (0 <= at <= _LATEST and 1 <= prompt <= _LONGEST and 0 <= output <= _LONGEST):
+        raise ValueError(f"no call: {at:g} s, {prompt} tokens in, {output} out")
+    return TracedCall(at, prompt, max(1, output))

@@ -36,6 +36,8 @@ def test_weights_that_do_not_fit_are_refused_and_two_gpus_help() -> None:
     """70B in 16 bits needs more than an 80 GB GPU."""
     with pytest.raises(ConfigError, match="gpus-per-worker"):
         roofline(MODELS["llama-3-70b"], GPUS["h100"])
+    with pytest.raises(ConfigError, match="GPUs"):
+        roofline(MODELS["llama-3-8b"], GPUS["h100"], 10**400)
     pair = roofline(MODELS["llama-3-70b"], GPUS["h200"], 2)
     assert pair.kv_tokens > 300_000
     assert pair.price == 2 * GPUS["h200"].price
@@ -46,7 +48,8 @@ def test_a_model_may_be_given_by_its_shape() -> None:
     assert model_of("32,8,128,8,fp8") == ModelShape(32, 8, 128, 8e9, "fp8")
     assert model_of("32,8,128,8,fp8").weights == 8e9
     assert model_of("llama-3-8b") is MODELS["llama-3-8b"]
-    for text in ("gpt-9", "32,8,128,many", "32,8,128,8,fp3"):
+    wrong = ("gpt-9", "32,8,128,many", "32,8,128,8,fp3", "0,0,0,0", "32,8,128,nan", "32,8,128,-8")
+    for text in (*wrong, "32,8,128,inf", "32,-8,128,8", f"{10**400},8,128,8"):
         with pytest.raises(ConfigError):
             model_of(text)
 
@@ -56,8 +59,10 @@ def test_a_measured_fit_replaces_the_formula() -> None:
     fitted = measured("5,0.02,0.00002,1", PROFILES["h200-8b"])
     assert (fitted.a, fitted.b, fitted.row) == (5, 0.02, 0)
     assert fitted.kv_tokens == PROFILES["h200-8b"].kv_tokens
-    with pytest.raises(ConfigError):
-        measured("5,0.02", fitted)
+    wrong = ("5,0.02", "nan,1,1,1", "inf,1,1,1", "-1,1,1,1", "0,0,0,0", "1e300,1,1,1")
+    for text in (*wrong, "0,0,0,1e-300", "1,1,1,nan"):
+        with pytest.raises(ConfigError):
+            measured(text, fitted)
 
 
 def test_a_wrong_name_lists_the_right_ones() -> None:

@@ -1,10 +1,12 @@
 """The steady state by formula and by simulation."""
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from gateway.bench.planning.steady import Shape, steady
+from gateway.core.errors import ConfigError
 from gateway.simulator.profile import PROFILES
 
 A100 = PROFILES["a100-8b"]
@@ -49,3 +51,28 @@ def test_long_answers_are_seen_more_often() -> None:
     assert Shape(100, 200).longest(50) == pytest.approx(200)
     assert Shape(100, 200, 1.0).longest(1) == 200
     assert 800 < Shape(100, 200, 1.0).longest(50) < 1200
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        (0, 5, 0),
+        (5, 0.5, 0),
+        (math.nan, 5, 0),
+        (5, math.inf, 0),
+        (5, 5, -1),
+        (5, 5, math.nan),
+        (5, 5, 1e200),
+    ],
+)
+def test_a_shape_is_of_numbers_that_can_be(numbers: tuple[float, float, float]) -> None:
+    """Lengths of a token at least, and a variation that can be reckoned with."""
+    with pytest.raises(ConfigError):
+        Shape(*numbers)
+
+
+def test_the_longest_of_very_many_is_a_number() -> None:
+    """It grows with their number, and slowly."""
+    found = [Shape(100, 200, 0.5).longest(rows) for rows in (1e3, 1e12, 1e20, 1e30)]
+    assert found == sorted(found)
+    assert found[-1] < 200 * 1000

@@ -75,7 +75,35 @@ def test_files_are_read_from_a_window(tmp_path: Path) -> None:
     assert read_trace(plain, start=2, seconds=5) == wanted[:1]
 
 
-@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", '{"arrival_s": 1}', "{no json"])
+_HEAD = "arrival_s,prompt_tokens,output_tokens\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a,b\n1,2\n",
+        '{"arrival_s": 1}',
+        "{no json",
+        '{"a": ' + "[" * 100_000,
+        '{"arrival_s": 1, "prompt_tokens": 1e999, "output_tokens": 1}',
+        *(
+            f"{_HEAD}0,10,10\n{row}\n"
+            for row in (
+                "0,-5,-1",
+                "3,0,0",
+                "3,5,-1",
+                "-1,5,5",
+                "nan,5,5",
+                "inf,5,5",
+                "1,5,x",
+                "1,5",
+                f"1,{10**30},5",
+                "1,5," + "5" * 200_000,
+            )
+        ),
+    ],
+)
 def test_what_is_no_trace_is_said(tmp_path: Path, text: str) -> None:
     """With the file's name."""
     file = tmp_path / "t.csv"
@@ -84,3 +112,27 @@ def test_what_is_no_trace_is_said(tmp_path: Path, text: str) -> None:
         read_trace(file)
     with pytest.raises(ConfigError):
         read_trace(tmp_path / "none.csv")
+
+
+def test_a_broken_archive_is_said(tmp_path: Path) -> None:
+    """Whatever is wrong with it."""
+    whole = gzip.compress(_HEAD.encode() * 1000)
+    file = tmp_path / "t.csv.gz"
+    for data in (b"", b"no gzip", whole[:-9], whole[:12] + b"\xff" * 20):
+        file.write_bytes(data)
+        with pytest.raises(ConfigError, match=r"t\.csv"):
+            read_trace(file)
+
+
+def test_a_mark_of_the_byte_order_is_no_part_of_a_name(tmp_path: Path) -> None:
+    """As spreadsheets write it."""
+    file = tmp_path / "t.csv"
+    file.write_text(f"\ufeff{_HEAD}1,2,3\n", encoding="utf-8")
+    assert read_trace(file) == [TracedCall(1, 2, 3)]
+
+
+@pytest.mark.parametrize("calls", [[TracedCall(1, 2, 3)], [TracedCall(1, 2, 3)] * 5])
+def test_calls_of_one_moment_have_no_rate(calls: list[TracedCall]) -> None:
+    """That is said, and not taken for none."""
+    with pytest.raises(ConfigError, match="two moments"):
+        rate_of(calls)
