@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from gateway.pacing.step_time import StepTime
 
 _ROUND = 64
+# Budgets are tried in steps of 64 tokens up to here, above in so many.
+_FINE, _COARSE = 16_384, 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,9 @@ def _rows(load: OfflineLoad, flags: EngineFlags) -> float:
 def _smaller(flags: EngineFlags) -> list[EngineFlags]:
     """The flags as they are, and smaller ones; an engine wants a token of budget for each slot."""
     most = flags.max_num_batched_tokens
-    budgets = [most, *range(most // _ROUND * _ROUND, 0, -_ROUND)]
+    coarse = range(most, _FINE, -max(_ROUND, most // _COARSE))
+    fine = min(most, _FINE)
+    budgets = [*coarse, fine, *range(fine // _ROUND * _ROUND, 0, -_ROUND)]
     slots = [flags.max_num_seqs >> shift for shift in range(flags.max_num_seqs.bit_length())]
     return [EngineFlags(min(seqs, b), b, priority=True) for seqs in slots for b in budgets]
 

@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from gateway.policy.model import Policy
 from gateway.policy.tree import Place
 from gateway.policy.values import seconds
+from gateway.policy.words import duration_reason, reason
 
 # Names that were renamed here, or that the same thing has elsewhere → ours.
 RENAMED: Mapping[str, str] = {
@@ -42,7 +43,7 @@ RENAMED: Mapping[str, str] = {
 
 def explain(error: ErrorDetails) -> tuple[Place, str]:
     """Where the fault is and what it is. The value itself is never repeated: it may be a secret."""
-    place: Place = tuple(error["loc"])
+    place: Place = tuple(step for step in error["loc"] if step != "[key]")
     if error["type"] == "extra_forbidden":
         return place, f"unknown key{_nearest(str(place[-1]), _known(place[:-1]))}"
     if error["type"] == "missing":
@@ -50,9 +51,11 @@ def explain(error: ErrorDetails) -> tuple[Place, str]:
     if error["type"] == "too_short":
         return place, "must not be empty"
     if _is_duration(place):
-        return place, "a duration is seconds, or text such as 250ms, 30s, 2m, 24h, and not negative"
-    reason = error["msg"].removeprefix("Value error, ")
-    return place, reason[:1].lower() + reason[1:]
+        return place, duration_reason(error["type"], error.get("ctx", {}))
+    if said := reason(error["type"], error.get("ctx", {}), _known(place)):
+        return place, said
+    other = error["msg"].removeprefix("Value error, ")
+    return place, other[:1].lower() + other[1:]
 
 
 def _nearest(name: str, known: list[str]) -> str:
@@ -72,9 +75,11 @@ def _known(place: Place) -> list[str]:
 
 def _is_duration(place: Place) -> bool:
     field = _field_at(place)
-    return field is not None and any(
-        getattr(item, "func", None) is seconds for item in field.metadata
-    )
+    if field is None:
+        return False
+    # One that may be left out has it a step further in.
+    inner = [item for kind in get_args(field.annotation) for item in get_args(kind)]
+    return any(getattr(item, "func", None) is seconds for item in [*field.metadata, *inner])
 
 
 def _field_at(place: Place) -> FieldInfo | None:

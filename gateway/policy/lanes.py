@@ -8,6 +8,8 @@ from gateway.core.lanes import Lane
 from gateway.policy.values import Duration, PolicyModel
 
 _MOST_ROWS = 512
+# Seconds between tokens of a call that somebody reads.
+_LONGEST_GAP = 10.0
 
 
 class LaneLimits(PolicyModel):
@@ -52,7 +54,7 @@ class BatchLane(PolicyModel):
     auto: bool = False
     start: int = Field(default=32, ge=1)
     floor: int = Field(default=4, ge=1)
-    itl_target: Duration | None = Field(default=None, gt=0)
+    itl_target: Duration | None = Field(default=None, gt=0, le=_LONGEST_GAP)
     shared: bool | None = None
     prefill: int = Field(default=1, ge=1)
     prefill_idle: int = Field(default=8, ge=1)
@@ -64,6 +66,8 @@ class BatchLane(PolicyModel):
     def _plain_auto(cls, value: object) -> object:
         if isinstance(value, str) and value != "auto":
             raise ValueError("the only word is auto; give a mapping for more")
+        if not isinstance(value, str | dict | BatchLane):
+            raise ValueError("give auto, or a mapping such as {max_in_flight: 64}")  # noqa: TRY004 - pydantic's
         found = {"auto": True} if value == "auto" else value
         if isinstance(found, dict) and found.get("auto") is True:
             return {"max_in_flight": _MOST_ROWS, **found}

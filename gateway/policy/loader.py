@@ -10,6 +10,7 @@ from gateway.core.settings import read_variable
 from gateway.policy.describe import describe
 from gateway.policy.faults import explain
 from gateway.policy.model import Policy
+from gateway.policy.odd import at_odds, odd_numbers
 from gateway.policy.references import bad_references, empty_secrets
 from gateway.policy.tree import Place, Tree, read_tree
 from gateway.policy.variables import expand
@@ -31,12 +32,13 @@ def load_policy(path: Path | None) -> Policy:
     if not isinstance(tree.values, dict):
         raise ConfigError("a policy is a mapping that begins with targets", file=file, line=1)
     _refuse(tree, empty_secrets(tree.values))
+    _refuse(tree, odd_numbers(tree.values))
     try:
         policy = Policy.model_validate(tree.values)
     except ValidationError as error:
         _refuse(tree, [explain(detail) for detail in error.errors(include_input=False)])
         raise
-    _refuse(tree, bad_references(policy))
+    _refuse(tree, [*bad_references(policy), *at_odds(policy)])
     return policy
 
 

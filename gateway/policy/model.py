@@ -86,7 +86,7 @@ class TenantPolicy(PolicyModel):
     ``max_queued_rows`` or ``max_queued_tokens`` fails.
     """
 
-    weight: float = Field(default=1.0, gt=0)
+    weight: float = Field(default=1.0, ge=0.001, le=1_000_000)
     max_queued_rows: int | None = Field(default=None, ge=1)
     max_queued_tokens: int | None = Field(default=None, ge=1)
     webhooks: tuple[WebhookPolicy, ...] = ()

@@ -63,6 +63,8 @@ class BreakerPolicy(PolicyModel):
     def _plain_off(cls, value: object) -> object:
         if isinstance(value, str) and value != "off":
             raise ValueError("the only word is off; give a mapping for more")
+        if value is not False and not isinstance(value, str | dict | BreakerPolicy):
+            raise ValueError("give off, or a mapping such as {failures: 5}")
         return {"off": True} if value is False or value == "off" else value
 
 
@@ -104,8 +106,8 @@ class PricePolicy(PolicyModel):
 class EnginePolicy(PolicyModel):
     """Flags with which an engine was started; advice is reckoned from them."""
 
-    max_num_seqs: int = Field(default=256, ge=1)
-    max_num_batched_tokens: int = Field(default=2048, ge=1)
+    max_num_seqs: int = Field(default=256, ge=1, le=65_536)
+    max_num_batched_tokens: int = Field(default=2048, ge=1, le=1_048_576)
 
 
 class BatchApiPolicy(PolicyModel):
@@ -157,7 +159,7 @@ class TargetPolicy(PolicyModel):
     objectives: dict[Lane, str] = Field(default_factory=dict)
     stream_usage: bool = True
     responses: bool = False
-    weight: float | None = Field(default=None, gt=0)
+    weight: float | None = Field(default=None, ge=0.001, le=1_000_000)
     context: int | None = Field(default=None, ge=1)
     breaker: BreakerPolicy = BreakerPolicy()
     health: str | None = Field(default=None, pattern="^/")

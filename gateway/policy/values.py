@@ -16,10 +16,13 @@ def seconds(value: object) -> object:
     return value
 
 
-Duration = Annotated[float, BeforeValidator(seconds), Field(ge=0)]
+#: Longer than anything here waits or runs.
+LONGEST = 366 * _UNITS["d"]
+
+Duration = Annotated[float, BeforeValidator(seconds), Field(ge=0, le=LONGEST)]
 
 
 class PolicyModel(BaseModel):
-    """Base: frozen, unknown keys refused."""
+    """Base: frozen, unknown keys refused, no number without end."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -1,5 +1,7 @@
 """Flags that reach a target."""
 
+import time
+
 import pytest
 
 from gateway.pacing.advice import (
@@ -68,3 +70,12 @@ def test_throughput_and_gaps_are_those_of_the_fit() -> None:
     assert full_step(H200, LOAD, flags) == pytest.approx(decode + (8192 - 64) * 2.25e-5)
     seconds = decode + 64 * 2572 / 303 * 2.25e-5
     assert offline_tokens(H200, LOAD, flags) == pytest.approx(64 / (303 * seconds) * 2875)
+
+
+def test_budgets_without_measure_cost_no_time() -> None:
+    """Few are tried far up, all that matter further down: the same flags come out."""
+    begun = time.process_time()
+    found = advise(H200, LOAD, EngineFlags(65_536, 1_048_576), 0.05)
+    assert time.process_time() - begun < 1.0
+    assert found.flags == advise(H200, LOAD, EngineFlags(65_536, 65_536), 0.05).flags
+    assert found.reached
