@@ -4,6 +4,7 @@ import json
 import math
 import re
 from pathlib import Path
+from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from gateway.simulator.profile import EngineProfile
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "": 1}
+# Of the answers in a chat: a few are long.
+_CHAT_CV = 1.27
 _ENGINE = "Engine"
 _CALLS = "Interactive calls on the same workers"
 
@@ -104,12 +107,14 @@ def _interactive(
     from gateway.bench.planning.steady import Shape
     from gateway.bench.workload.trace import rate_of, read_trace
 
+    shape = Shape(mean_in, mean_out, _CHAT_CV)
     if trace is not None:
         calls = read_trace(trace)
-        mean_in = sum(call.prompt for call in calls) / len(calls)
-        mean_out = sum(call.output for call in calls) / len(calls)
+        outputs = [call.output for call in calls]
+        mean_in, mean_out = fmean(call.prompt for call in calls), fmean(outputs)
+        shape = Shape(mean_in, mean_out, pstdev(outputs) / mean_out)
         rate = rate_of(calls) if rate is None else rate
-    return Interactive(rate, Shape(mean_in, mean_out)) if rate else None
+    return Interactive(rate, shape) if rate else None
 
 
 def _count(tokens: float, each: float) -> int:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from gateway.bench.planning.beside import People, beside
 from gateway.bench.planning.steady import Shape, Steady, steady
 from gateway.core.errors import ConfigError
 from gateway.simulator.profile import EngineProfile
@@ -85,60 +86,68 @@ def make_plan(
     workers: int | None = None,
 ) -> Plan:
     """Workers needed for ``job``, or what ``workers`` make of it. Raises ConfigError."""
-    for shape in (job.shape, interactive.shape if interactive else job.shape):
-        if shape.prompt + shape.output > profile.kv_tokens:
-            raise ConfigError(f"The cache holds {profile.kv_tokens:,} tokens: not one item fits.")
-    engine = steady(profile, job.shape)
+    _check(profile, [job.shape, *([interactive.shape] if interactive else [])], workers or 1)
     load = interactive.rate / steady(profile, interactive.shape).items if interactive else 0.0
-    if not 1 <= (workers or 1) <= _MOST_WORKERS:
-        raise ConfigError(f"Workers are 1 to {_MOST_WORKERS:,}.")
+
+    def engine(count: int, rows: float | None = None) -> Steady:
+        if interactive is None:
+            return steady(profile, job.shape, rows)
+        people = People(interactive.rate / count, interactive.shape)
+        return beside(profile, job.shape, people, rows)
 
     def fleet(count: int) -> Fleet:
-        return _fleet(profile, job, engine, load, count)
+        if count <= load:
+            return Fleet(count, math.inf, math.inf, in_time=False)
+        return _fleet(profile, job, lambda rows: engine(count, rows), count)
 
-    least = _least(job, engine, load)
+    def done(count: int) -> bool:
+        """Whether the work is done in time, with some of the workers down for a while."""
+        due = math.inf if job.deadline is None else job.deadline * AVAILABLE
+        return job.items / (count * engine(count).items) <= due
+
+    least = _first(done, math.floor(load) + 1) or 1
     # With a worker for each item, no further one would make it faster.
-    needed = _first_in_time(fleet, least, least + job.items)
+    needed = _first(lambda count: fleet(count).in_time, least, least + job.items)
     chosen = workers or needed or least
     fewer = fleet(chosen - 1) if chosen > 1 else None
-    found = fleet(chosen)
-    fastest = fleet(least + job.items)
+    found, fastest = fleet(chosen), fleet(least + job.items)
     warnings = tuple(_warnings(found, needed, fastest, load))
-    return Plan(job, profile, engine, load, found, fewer, fleet(chosen + 1), needed, warnings)
+    state = engine(chosen)
+    return Plan(job, profile, state, load, found, fewer, fleet(chosen + 1), needed, warnings)
 
 
-def _least(job: Job, engine: Steady, load: float) -> int:
-    """The fewest workers that do the work in time, some of them down for a while."""
-    if job.deadline is None:
-        return math.floor(load) + 1
-    busy = job.items / engine.items
-    return max(1, math.ceil(busy / (job.deadline * AVAILABLE) + load))
+def _check(profile: EngineProfile, shapes: list[Shape], workers: int) -> None:
+    if any(shape.prompt + shape.output > profile.kv_tokens for shape in shapes):
+        raise ConfigError(f"The cache holds {profile.kv_tokens:,} tokens: not one item fits.")
+    if not 1 <= workers <= _MOST_WORKERS:
+        raise ConfigError(f"Workers are 1 to {_MOST_WORKERS:,}.")
 
 
-def _first_in_time(fleet: Callable[[int], Fleet], low: int, high: int) -> int | None:
-    """The fewest workers, ``low`` at least, whose last answer comes in time too."""
-    if fleet(low).in_time:
-        return low
-    if not fleet(high).in_time:
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fleet(middle).in_time else (middle, high)
+def _first(good: Callable[[int], bool], low: int, most: int = _MOST_ITEMS**2) -> int | None:
+    """The least number from ``low`` to ``most`` that is good, if with one all above it are."""
+    below, high = low - 1, low
+    while not good(high):
+        if high >= most:
+            return None
+        below, high = high, min(most, 2 * high)
+    while high - below > 1:
+        middle = (below + high) // 2
+        below, high = (below, middle) if good(middle) else (middle, high)
     return high
 
 
-def _fleet(profile: EngineProfile, job: Job, engine: Steady, load: float, workers: int) -> Fleet:
-    left = workers - load
-    if left <= 0:
-        return Fleet(workers, math.inf, math.inf, in_time=False)
-    share = job.items / left
-    if share < engine.rows:
-        engine = steady(profile, job.shape, max(1.0, share))
+def _fleet(
+    profile: EngineProfile, job: Job, engine: Callable[[float | None], Steady], workers: int
+) -> Fleet:
+    """What comes of it with ``engine`` as the state of each worker at so many rows."""
+    share = job.items / workers
+    state = engine(None)
+    if share < state.rows:
+        state = engine(max(1.0, share))
     # The longest of the last rows runs on in a batch that grows empty.
-    rows = min(share, engine.rows)
+    rows = min(share, state.rows)
     last = job.shape.longest(rows * workers) - job.shape.output
-    step = profile.seconds(round(rows * _TAIL), rows * _TAIL * job.shape.context, 0)
-    seconds = share / engine.items + last * step
+    seconds = share / state.items + last * engine(max(1.0, rows * _TAIL)).step
     cost = workers * profile.price * seconds / 3600
     return Fleet(workers, seconds, cost, job.deadline is None or seconds <= job.deadline)
 
