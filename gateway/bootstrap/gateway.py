@@ -124,9 +124,10 @@ async def build_gateway(
     tending = _tend_targets(
         redis, TargetMonitor(policy, router.states, registry.get_page), router, clock
     )
-    telling = _tell_load(redis, admission, observers)
+    me = new_id("g")
+    telling = _tell_load(me, redis, admission, observers)
     make = partial(gateway_report, router.states, admission, clock)
-    reporting = Reporting(TargetReports(redis, clock), new_id("g"), "gateway", make)
+    reporting = Reporting(TargetReports(redis, clock), me, "gateway", make)
     beside = (shipper.run(), watch.run(), disk.room.run(), tending, telling, reporting.run())
     loops = [asyncio.create_task(loop) for loop in (*beside, *observers.loops())]
     ends = (partial(_stop, loops), registry.aclose, shipper.close, observers.aclose, redis.aclose)
@@ -139,11 +140,13 @@ async def _stop(loops: Sequence[asyncio.Task[None]]) -> None:
     await asyncio.gather(*loops, return_exceptions=True)
 
 
-async def _tell_load(redis: StoreClient, admission: Admission, observers: Observers) -> None:
-    channel, name = LoadChannel(redis), new_id("g")
+async def _tell_load(
+    me: str, redis: StoreClient, admission: Admission, observers: Observers
+) -> None:
+    channel = LoadChannel(redis)
 
     async def publish(targets: Mapping[str, TargetLoad]) -> None:
-        await channel.publish(LoadWord(name, targets))
+        await channel.publish(LoadWord(me, targets))
 
     reporter = LoadReporter(admission, observers.latency.take, publish)
     await keep_doing(reporter.report, "the load report", every=0)

@@ -1,24 +1,47 @@
 """The targets as all processes see them, put together for an operator."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from typing import Any
 
 from gateway.bootstrap.store_url import store_url
 from gateway.core.clock import SystemClock
 from gateway.core.settings import Settings
-from gateway.store.client import connect
+from gateway.dispatch.load import SILENCE_SECONDS
+from gateway.store.client import StoreClient, connect
+from gateway.store.load import LoadChannel
 from gateway.store.reports import TargetReports
 
 Report = Mapping[str, Any]
 
 
 async def targets_page(settings: Settings) -> list[dict[str, Any]]:
-    """One entry a target, from what was told within the last 15 s."""
+    """One entry a target, from what was told within the last 15 s.
+
+    A gateway that is not heard for a second counts no more, as it does not for the pacing of rows.
+    """
     client = connect(store_url(settings))
     try:
-        return merged(await TargetReports(client, SystemClock()).fresh())
+        told = await TargetReports(client, SystemClock()).fresh()
+        alive = await _heard(client, {name for name, role, _ in told if role == "gateway"})
+        return merged([(role, t) for name, role, t in told if role != "gateway" or name in alive])
     finally:
         await client.aclose()
+
+
+async def _heard(client: StoreClient, gateways: set[str]) -> set[str]:
+    """Those of ``gateways`` that say something now; a second is waited for the silent."""
+    heard: set[str] = set()
+    if not gateways:
+        return heard
+    with suppress(TimeoutError):
+        async with asyncio.timeout(SILENCE_SECONDS), aclosing(LoadChannel(client).listen()) as said:
+            async for word in said:
+                heard.add(word.gateway)
+                if gateways <= heard:
+                    break
+    return heard
 
 
 def merged(reports: Sequence[tuple[str, Report]]) -> list[dict[str, Any]]:

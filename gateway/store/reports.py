@@ -28,12 +28,12 @@ class TargetReports:
         if old:
             await self._redis.execute_command("HDEL", _REPORTS, *old)
 
-    async def fresh(self) -> list[tuple[str, dict[str, Any]]]:
-        """Role and targets of each process that told something within 15 s, in their order."""
+    async def fresh(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """Name, role and targets of each process that told within 15 s, in the names' order."""
         found = await self._all()
         return [
-            (str(report["role"]), report["targets"])
-            for _, (age, report) in sorted(found.items())
+            (name, str(report["role"]), report["targets"])
+            for name, (age, report) in sorted(found.items())
             if age <= _FRESH_SECONDS
         ]
 

@@ -15,6 +15,6 @@ async def test_it_tells_at_once(store: StoreClient) -> None:
     async with asyncio.timeout(5):
         while not (found := await reports.fresh()):  # noqa: ASYNC110 - a state elsewhere
             await asyncio.sleep(0.01)
-    assert found == [("gateway", {"up": {}})]
+    assert found == [("g", "gateway", {"up": {}})]
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

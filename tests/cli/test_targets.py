@@ -1,5 +1,6 @@
 """``headway targets`` against a real server."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from gateway.core.clock import SystemClock
 from gateway.store.client import StoreClient
 from gateway.store.reports import TargetReports
+from tests.support.heartbeat import heartbeat
 from tests.support.serve import headway_command
 
 ADVICE = {
@@ -36,9 +38,10 @@ GATEWAY: dict[str, Any] = {
 }
 
 
-def _targets(store_url: str, tmp_path: Path, *arguments: str) -> str:
+async def _targets(store_url: str, tmp_path: Path, *arguments: str) -> str:
     command = ["targets", *arguments, "--data-dir", str(tmp_path)]
-    ended = headway_command(command, {"HEADWAY_REDIS_URL": store_url})
+    environment = {"HEADWAY_REDIS_URL": store_url}
+    ended = await asyncio.to_thread(headway_command, command, environment)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 
@@ -47,7 +50,7 @@ async def test_each_target_with_what_is_known(
     tmp_path: Path, store: StoreClient, store_url: str
 ) -> None:
     """A row for each, then cost and advice in words; as JSON the same for programs."""
-    assert _targets(store_url, tmp_path, "--json") == ""
+    assert await _targets(store_url, tmp_path, "--json") == ""
     reports = TargetReports(store, SystemClock())
 
     async def tell() -> None:
@@ -55,13 +58,16 @@ async def test_each_target_with_what_is_known(
         await reports.put("g", "gateway", {"up": GATEWAY, "chat-only": GATEWAY})
 
     await tell()
-    table = _targets(store_url, tmp_path)
+    async with heartbeat(store, "g"):
+        table = await _targets(store_url, tmp_path)
     for text in ("2 + 1 wait", "250 ms", "31 ms", "chat-only"):
         assert text in table
     assert "up: late work holds 3.5 of 20; used up\n" in table
     assert f"up: for at most 40 ms: {ADVICE['flags']}; then 44 ms, for 21% of what" in table
     assert "up: no flags reach the target" in table
     await tell()  # what was told is forgotten soon
-    lines = [json.loads(line) for line in _targets(store_url, tmp_path, "--json").splitlines()]
+    async with heartbeat(store, "g"):
+        text = await _targets(store_url, tmp_path, "--json")
+    lines = [json.loads(line) for line in text.splitlines()]
     assert [line["target"] for line in lines] == ["up", "chat-only"]
     assert lines[0]["advice"] == ADVICE

@@ -15,8 +15,8 @@ async def test_the_latest_of_each_process_is_read(store: StoreClient) -> None:
     await reports.put("d1", "dispatcher", {"up": {"n": 2}})
     await reports.put("g2", "gateway", {"up": {"n": 3}})
     assert await reports.fresh() == [
-        ("dispatcher", {"up": {"n": 2}}),
-        ("gateway", {"up": {"n": 3}}),
+        ("d1", "dispatcher", {"up": {"n": 2}}),
+        ("g2", "gateway", {"up": {"n": 3}}),
     ]
 
 
