@@ -19,8 +19,9 @@ _FLOOR = 4.0
 # A prompt makes way in the first half of its reading, and if that is not a matter of a moment.
 _EARLY = 0.5
 _QUICK, _SLOW = 0.1, 0.2
-# Of a prompt that makes way, what was read for nothing: half of the half, and the step under way.
-_LOST = 0.3
+# Of a prompt that makes way, what was read for nothing: half of the half, what is read until the
+# word of the caller comes, and the step then under way; a whole step at least.
+_LOST = 0.5
 _LONGEST_STEP = 5.0
 _ROUNDS, _HALVINGS = 100, 30
 _NEAR = 1e-6
@@ -113,7 +114,8 @@ def _next(
     cache, host = profile.c * cached, profile.h + profile.row * decoding
     piece = min(room, shape.prompt / ours)
     step = (max(profile.a, profile.b * (decoding + piece)) + cache + host) / 1000
-    again = 1 + _LOST * _made_way(rate, ours * step)
+    lost = max(_LOST, min(1.0, room / shape.prompt))
+    again = 1 + lost * _made_way(rate, ours * step)
     prompts = seconds * (rate * calls.prompt + items * shape.prompt * again)
     share = min(1.0, seconds * (rate * theirs + items * ours * again))
     parts = {"weights": 0.0, "computing": 0.0, "cache": cache, "host": host}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gateway.bench.planning.beside import People, beside
 from gateway.bench.planning.steady import Shape, Steady, steady
 from gateway.core.errors import ConfigError
+from gateway.core.load import ITL_TARGET
 from gateway.simulator.profile import EngineProfile
 
 #: Of the time until the deadline, what a worker is there for: restarts, hiccups, skewed lengths.
@@ -111,9 +112,14 @@ def make_plan(
     chosen = workers or needed or least
     fewer = fleet(chosen - 1) if chosen > 1 else None
     found, fastest = fleet(chosen), fleet(least + job.items)
-    warnings = tuple(_warnings(found, needed, fastest, load))
     state = engine(chosen)
-    return Plan(job, profile, state, load, found, fewer, fleet(chosen + 1), needed, warnings)
+    warnings = [*_warnings(found, needed, fastest, load)]
+    if interactive and load < chosen and state.step > ITL_TARGET:
+        warnings.append(
+            f"Beside the calls even the fewest rows make gaps between tokens of "
+            f"{state.step * 1000:.0f} ms, more than {ITL_TARGET * 1000:.0f}."
+        )
+    return Plan(job, profile, state, load, found, fewer, fleet(chosen + 1), needed, tuple(warnings))
 
 
 def _check(profile: EngineProfile, shapes: list[Shape], workers: int) -> None:

@@ -31,7 +31,7 @@ LONG = Lengths(4000, 0.3, 30, 0.5)
         ("a100-8b", {}, 2, 2.52, SUMMARIES, 2000),
         ("a100-8b", {}, 2, 8.0, SUMMARIES, 1500),
         ("a100-8b", {}, 2, 5.04, SHORT, 4000),
-        ("a100-8b", {"max_num_batched_tokens": 2048}, 2, 2.52, SUMMARIES, 2000),
+        ("a100-8b", {"max_num_batched_tokens": 2048}, 2, 5.04, SUMMARIES, 2000),
         ("h200-8b", {}, 1, 5.04, SUMMARIES, 2000),
         ("h100-7b", {}, 2, 5.04, LONG, 2000),
     ],

@@ -101,6 +101,13 @@ def test_interactive_calls_take_workers() -> None:
     assert any("never end" in text for text in crowded.warnings)
 
 
+def test_gaps_that_people_will_notice_are_warned_of() -> None:
+    """Too many calls for two engines and a row; on four there is room for both."""
+    job, calls = Job(1000, Shape(2572, 303)), Interactive(14, Shape(1180, 252, 1.27))
+    assert any("gaps between tokens" in text for text in make_plan(A100, job, calls, 2).warnings)
+    assert not make_plan(A100, job, calls, 4).warnings
+
+
 def test_cost_is_time_times_price() -> None:
     """Two workers of 2 an hour."""
     plan = make_plan(A100, Job(50_000, Shape(2572, 303)), workers=2)
