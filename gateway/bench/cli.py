@@ -171,7 +171,7 @@ def coserve(
     from gateway.bench.coserve.live import Target
     from gateway.simulator.profile import profile_named
 
-    _refuse(context, _SIMULATED if target else _LIVE, "with" if target else "without")
+    _refuse_unheard(context)
     chosen = profile_named(profile).with_flags(max_num_seqs, max_num_batched_tokens).priced(price)
     run = chosen, engines, rate, seconds, slices, trace, as_json, plot, trials, itl_target
     wanted = command.Wanted(*run, Fitting(share, slo), chat, offline, report)
@@ -188,6 +188,7 @@ def coserve(
 
 @app.command()
 def load(
+    context: typer.Context,
     base_url: Annotated[str, typer.Argument(help="Address ending in /v1.")],
     model: Annotated[str, typer.Option(help="Model name.")],
     api_key: Annotated[str, typer.Option(envvar="HEADWAY_API_KEY", help="Client key.")] = "none",
@@ -200,6 +201,8 @@ def load(
     from gateway.bench.interrupt import run_interruptible
     from gateway.bench.load import Load, run_load, show_load
 
+    if rate:
+        _refuse(context, ("concurrency",), "with --rate")
     wanted = Load(base_url, model, api_key, calls, concurrency, rate, max_tokens)
     try:
         report = run_interruptible(run_load(wanted))
@@ -210,6 +213,19 @@ def load(
         raise typer.Exit(1)
 
 
+def _refuse_unheard(context: typer.Context) -> None:
+    """Options of `coserve` that others make useless."""
+    given = context.params
+    live = bool(given["target"])
+    _refuse(context, _SIMULATED if live else _LIVE, "with --target" if live else "without --target")
+    if given["trace"]:
+        _refuse(context, ("rate", "chat"), "with --trace")
+    if given["share"]:
+        _refuse(context, ("rate",), "with --share")
+    if not given["gateway"]:
+        _refuse(context, ("gateway_model", "gateway_key"), "without --gateway")
+
+
 def _refuse(context: typer.Context, names: tuple[str, ...], way: str) -> None:
     """Raises ConfigError when options were given that would go unheard."""
     given = [
@@ -218,4 +234,4 @@ def _refuse(context: typer.Context, names: tuple[str, ...], way: str) -> None:
         if (source := context.get_parameter_source(name)) and source.name == "COMMANDLINE"
     ]
     if given:
-        raise ConfigError(f"{way} --target there is no use for {', '.join(given)}")
+        raise ConfigError(f"{way} there is no use for {', '.join(given)}")

@@ -8,8 +8,8 @@ from gateway.core.lanes import Lane
 from gateway.policy.values import Duration, PolicyModel
 
 _MOST_ROWS = 512
-# Seconds between tokens of a call that somebody reads.
-_LONGEST_GAP = 10.0
+#: Seconds between tokens of a call that somebody reads.
+LONGEST_GAP = 10.0
 
 
 class LaneLimits(PolicyModel):
@@ -54,7 +54,7 @@ class BatchLane(PolicyModel):
     auto: bool = False
     start: int = Field(default=32, ge=1)
     floor: int = Field(default=4, ge=1)
-    itl_target: Duration | None = Field(default=None, gt=0, le=_LONGEST_GAP)
+    itl_target: Duration | None = Field(default=None, gt=0, le=LONGEST_GAP)
     shared: bool | None = None
     prefill: int = Field(default=1, ge=1)
     prefill_idle: int = Field(default=8, ge=1)

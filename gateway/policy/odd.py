@@ -33,6 +33,10 @@ def at_odds(policy: Policy) -> Iterator[Fault]:
     for name, target in policy.targets.items():
         yield from _rows(("targets", name, "lanes", "batch"), target)
         yield from _flags(("targets", name, "engine"), target.engine)
+        yield from _pauses(("targets", name), target)
+        if target.kind == "local" and target.worker.reserved_rows >= target.worker.rows:
+            rows = ("targets", name, "worker", "reserved_rows")
+            yield rows, f"leaves none of {target.worker.rows} rows for offline work"
         if said := _scale(target):
             yield ("targets", name, "priority"), said
 
@@ -60,6 +64,14 @@ def _flags(place: Place, engine: EnginePolicy) -> Iterator[Fault]:
         yield (*place, "max_num_batched_tokens"), f"{tokens} is below max_num_seqs, {seqs}"
     else:
         yield (*place, "max_num_seqs"), f"{seqs} is above max_num_batched_tokens, {tokens}"
+
+
+def _pauses(place: Place, target: TargetPolicy) -> Iterator[Fault]:
+    """Pauses that grow from one length to another, where both were said."""
+    for member, first, last in (("retry", "base", "cap"), ("breaker", "pause", "longest")):
+        model = getattr(target, member)
+        if {first, last} <= model.model_fields_set and getattr(model, first) > getattr(model, last):
+            yield (*place, member, first), f"is longer than {last}"
 
 
 def _scale(target: TargetPolicy) -> str | None:

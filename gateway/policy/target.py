@@ -9,7 +9,7 @@ from gateway.core.lanes import Lane
 from gateway.core.load import ITL_TARGET, ITL_TARGET_RANKED
 from gateway.core.price import Price
 from gateway.core.targets import Timeouts
-from gateway.policy.lanes import Lanes
+from gateway.policy.lanes import LONGEST_GAP, Lanes
 from gateway.policy.values import Duration, PolicyModel
 
 _ENGINES: Final = ("vllm", "sglang", "local")
@@ -78,8 +78,8 @@ class WorkerPolicy(PolicyModel):
 
     rows: int = Field(default=72, ge=1, le=1024)
     reserved_rows: int = Field(default=8, ge=0)
-    context: int = Field(default=2048, ge=64)
-    itl_target: Duration = 0.05
+    context: int = Field(default=2048, ge=64, le=1_048_576)
+    itl_target: Duration = Field(default=0.05, gt=0, le=LONGEST_GAP)
     prefill_chunk: int = Field(default=256, ge=16)
     threads: int | None = Field(default=None, ge=1)
 

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from gateway.bench import demo
 from gateway.bench.checks import Check
 from gateway.bench.cli import app
+from gateway.core.errors import ConfigError
 from tests.support.scripts import error
 from tests.support.upstream import ScriptedUpstream
 
@@ -76,3 +77,10 @@ def test_numbers_that_cannot_be_meant_are_refused(asked: list[str]) -> None:
     found = CliRunner().invoke(app, asked)
     assert found.exit_code == 2, found.output
     assert asked[-1].partition("=")[0] in found.stderr
+
+
+def test_an_open_loop_has_no_use_for_a_closed_one_s_places() -> None:
+    """Said before any call is made."""
+    asked = ["load", "http://h/v1", "--model", "m", "--rate", "5", "--concurrency", "3"]
+    with pytest.raises(ConfigError, match="with --rate there is no use for --concurrency"):
+        CliRunner().invoke(app, asked, catch_exceptions=False)

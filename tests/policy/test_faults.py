@@ -36,6 +36,8 @@ BASE = "targets:\n  up:\n    base_url: http://127.0.0.1:9/v1\n    models: [m1]\n
         ("    lanes: {batch: {itl_target: 11s}}\n", "24h, and at most 10s"),
         ("    lanes: {batch: {itl_target: 1e300}}\n", "a duration is seconds"),
         ("    timeouts: {total: 400d}\n", "24h, and at most 366d"),
+        ("    worker: {itl_target: 0}\n", "24h, and above 0"),
+        ("    worker: {context: 10000000}\n", "must be at most 1,048,576"),
         ("    breaker: 7\n", "give off, or a mapping such as {failures: 5}"),
         ("    stream_usage: perhaps\n", "must be true or false"),
         ("    weight: heavy\n", "must be a number"),

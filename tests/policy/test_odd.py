@@ -42,6 +42,12 @@ BASE = "targets:\n  up:\n    base_url: http://127.0.0.1:9/v1\n    models: [m1]\n
             "engine: {max_num_seqs: 4096}",
             "engine.max_num_seqs: 4096 is above max_num_batched_tokens, 2048",
         ),
+        ("retry: {base: 9s, cap: 8s}", "retry.base: is longer than cap"),
+        ("breaker: {pause: 2m, longest: 1m}", "breaker.pause: is longer than longest"),
+        (
+            "{kind: local, worker: {rows: 8}}",
+            "worker.reserved_rows: leaves none of 8 rows for offline work",
+        ),
         ("{kind: vllm, priority: higher}", "priority: for kind: vllm lower is sooner; give true"),
         ("{kind: local, priority: dynamo}", "priority: for kind: local lower is sooner; leave"),
         ("{kind: azure, priority: true}", "priority: is not available for kind: azure"),
@@ -50,7 +56,7 @@ BASE = "targets:\n  up:\n    base_url: http://127.0.0.1:9/v1\n    models: [m1]\n
 def test_what_cannot_be_meant_is_refused(text: str, fault: str, tmp_path: Path) -> None:
     """With the line of the member."""
     base = BASE.removesuffix("    models: [m1]\n") if text.startswith("models") else BASE
-    lines = text.strip("{}").split(", ") if text.startswith("{") else [text]
+    lines = text[1:-1].split(", ") if text.startswith("{") else [text]
     whole = base + "".join(f"    {line}\n" for line in lines)
     (found,) = faults_of(write_policy(tmp_path, whole))
     assert found.startswith(f"{whole.count(chr(10))}: targets.up.{fault}")
@@ -66,6 +72,9 @@ def test_what_cannot_be_meant_is_refused(text: str, fault: str, tmp_path: Path) 
         "engine: {max_num_seqs: 64, max_num_batched_tokens: 64}",
         "priority: higher",
         "priority: dynamo",
+        "retry: {base: 9s}",
+        "retry: {cap: 10ms}",
+        "breaker: {pause: 1s, longest: 1s}",
     ],
 )
 def test_defaults_give_way_to_what_is_said(text: str, tmp_path: Path) -> None:

@@ -65,6 +65,19 @@ def test_lengths_are_tokens_in_and_out() -> None:
         (["--report", "{}/x.json"], "its folder does not exist"),
         (["--target", "http://x/v1", "--plot", "{}/x.svg"], "its folder does not exist"),
         (["--target", "http://x/v1", "--share", "0.3", "--trace", "{}"], "a rate of its own"),
+        (["--trace", "{}", "--rate", "3"], "with --trace there is no use for --rate"),
+        (
+            ["--target", "http://x/v1", "--trace", "{}", "--chat", "48:12"],
+            "with --trace there is no use for --chat",
+        ),
+        (
+            ["--target", "http://x/v1", "--share", "0.3", "--rate", "3"],
+            "with --share there is no use for --rate",
+        ),
+        (
+            ["--target", "http://x/v1", "--gateway-key", "k"],
+            "without --gateway there is no use for --gateway-key",
+        ),
         ([], "trials take --seconds 200 at least; or give --no-trials"),
         (["--seconds", "80000", "--rate", "100"], "at most 1,000,000 calls, not 8,000,000"),
         (
