@@ -52,6 +52,7 @@ class ChunkRelay:
         self._template = ChunkTemplate()
         self._meter = StreamMeter(request.prompt_bytes, started)
         self._finished = 0
+        self._begun = False
         self._early: dict[str, Any] = {}
 
     @property
@@ -133,6 +134,8 @@ class ChunkRelay:
         if data.startswith(b"{") and data.endswith(b"}") and b"\n" not in data:
             return self._chunk(data, now)
         if not self.done and data.strip() == DONE:
+            if not self._begun:
+                raise ended_early(self._target)
             self.done = True
             return DONE
         return self._chunk(self._in_one_line(data), now)
@@ -143,6 +146,7 @@ class ChunkRelay:
         chunk, choices = self._read(data)
         if chunk.get("error") or not choices:
             self._refuse_error(chunk)
+        self._begun = self._begun or bool(choices)
         if self._meter.feed(data, now):
             self.committed = True
         for choice in choices:

@@ -13,7 +13,7 @@ from gateway.cli.following import AWAY_SECONDS, until_ended
 from gateway.cli.retry import retry_failed
 from gateway.cli.tables import show
 from gateway.core.errors import Unavailable
-from gateway.core.writable import check_writable, writing
+from gateway.core.writable import check_writable, whole_file
 
 if TYPE_CHECKING:
     from gateway.providers.api_client import ApiClient
@@ -42,6 +42,8 @@ def submit(
     """Upload FILE and start a batch; prints its id."""
     if output is not None:
         check_writable(output)
+        if output.exists() and output.samefile(file):
+            raise typer.BadParameter("--output is the input itself")
     with connect(base_url, api_key, data_dir) as client:
         uploaded = _upload(client, file)
         batch = client.create_batch(uploaded["id"], endpoint, window)
@@ -171,12 +173,11 @@ def _follow(client: "ApiClient", batch: dict[str, Any]) -> dict[str, Any]:
 
 def _save(client: "ApiClient", batch: dict[str, Any], output: Path, which: str = _OUTPUT) -> None:
     """Raises ConfigError when there is no room for it; the batch stays as it is."""
-    partial = output.with_name(output.name + ".part")
-    with writing(output, f"; the results stay: headway batch download {batch['id']} -o FILE"):
-        with partial.open("wb") as sink:
-            for piece in client.download(batch[which]):
-                sink.write(piece)
-        partial.replace(output)
+    errors = " --errors" if which == _ERRORS else ""
+    then = f"; the results stay: headway batch download {batch['id']}{errors} -o FILE"
+    with whole_file(output, then) as sink:
+        for piece in client.download(batch[which]):
+            sink.write(piece)
 
 
 def _conclude(batch: dict[str, Any]) -> None:

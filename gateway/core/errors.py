@@ -274,9 +274,10 @@ class UpstreamCredential(UpstreamError):
 
 
 class UpstreamFailed(UpstreamError):
-    """The target answered 5xx, or with something that is not the API's answer."""
+    """The target answered 5xx, or what is not the API's answer; ``made``: by work that it did."""
 
     code = "upstream_failed"
+    made = False
 
 
 class UpstreamTimeout(UpstreamError):

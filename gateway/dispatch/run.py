@@ -15,6 +15,7 @@ from gateway.core.errors import (
     StreamInterrupted,
     UpstreamCredential,
     UpstreamError,
+    UpstreamFailed,
     UpstreamRefused,
     UpstreamRejected,
     UpstreamThrottled,
@@ -208,7 +209,7 @@ def _sign(error: UpstreamError) -> Sign:
         return Sign.THROTTLED if told else Sign.FAILED
     if isinstance(error, UpstreamRefused):
         return Sign.REFUSED
-    if error.code in UNUSABLE:
+    if error.code in UNUSABLE or (isinstance(error, UpstreamFailed) and error.made):
         return Sign.ANSWERED
     if isinstance(error, OutcomeUnknown | StreamInterrupted):
         return Sign.LOST

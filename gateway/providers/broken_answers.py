@@ -22,18 +22,17 @@ def ended_early(target: str) -> StreamInterrupted:
 
 def malformed_stream(target: str) -> UpstreamFailed:
     """An event is not one of the API's."""
-    return UpstreamFailed("The target's event stream is malformed.", target=target)
+    return _made("The target's event stream is malformed.", target)
 
 
 def malformed_answer(target: str) -> UpstreamFailed:
     """Members of an answer are of other types than the API's."""
-    return UpstreamFailed("The target's answer is malformed.", target=target)
+    return _made("The target's answer is malformed.", target)
 
 
 def endless_event(target: str) -> UpstreamFailed:
     """An event grows beyond LONGEST_EVENT."""
-    message = f"The target's stream has an event of more than {LONGEST_EVENT} bytes."
-    return UpstreamFailed(message, target=target)
+    return _made(f"The target's stream has an event of more than {LONGEST_EVENT} bytes.", target)
 
 
 def too_long(most: int, target: str) -> UpstreamFailed:
@@ -46,17 +45,26 @@ def unreadable_event(data: bytes, target: str, reason: Exception) -> UpstreamFai
     """``data`` of an event is no JSON that can be written again, or not an event of the API."""
     if isinstance(reason, TooManyValues):
         message = f"The target's stream has an event of more than {MOST_PARTS} objects and arrays."
-        return UpstreamFailed(message, target=target)
+        return _made(message, target)
     return _too_deep(target) if is_deep(data) else malformed_stream(target)
 
 
 def unreadable_answer(data: bytes, target: str) -> UpstreamFailed:
-    """``data`` is no JSON object that can be written again."""
+    """``data`` is no JSON object that can be written again. A page of HTML is not even meant so."""
     if is_deep(data):
         return _too_deep(target)
-    return UpstreamFailed("The target's answer is not a JSON object.", target=target)
+    error = _made("The target's answer is not a JSON object.", target)
+    error.made = data.lstrip().startswith((b"{", b"["))
+    return error
 
 
 def _too_deep(target: str) -> UpstreamFailed:
     message = "The target's answer is nested too deeply."
     return UpstreamFailed(message, target=target, code=TOO_DEEP)
+
+
+def _made(message: str, target: str) -> UpstreamFailed:
+    """The failure of a target that did its work."""
+    error = UpstreamFailed(message, target=target)
+    error.made = True
+    return error

@@ -65,6 +65,7 @@ def test_usage_alone_is_kept_back() -> None:
     chunk = event(usage_chunk(3, 4))
     for wants in (True, False):
         events = relay(wants_usage=wants)
+        events.take(event(chat_chunk(role="assistant")), 1.0)
         assert events.take(chunk, 1.0) == (chunk if wants else b"")
         events.take(b"data: [DONE]\n\n", 1.0)
         assert (events.usage.prompt, events.usage.completion) == (3, 4)
@@ -76,6 +77,15 @@ def test_done_ends_it() -> None:
     events.take(event(chat_chunk("a")), 1.0)
     assert events.take(b"data: [DONE]\n\n" + event(chat_chunk("late")), 1.0) == b"data: [DONE]\n\n"
     assert events.complete
+
+
+def test_done_alone_is_no_answer() -> None:
+    """Nor is usage before it: nothing was said, so another target may say it."""
+    for before in (b"", event(usage_chunk(2, 0))):
+        events = relay()
+        with pytest.raises(StreamInterrupted):
+            events.take(before + b"data: [DONE]\n\n", 1.0)
+        assert not events.done
 
 
 def test_early_end() -> None:

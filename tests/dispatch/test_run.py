@@ -1,11 +1,12 @@
 """Every attempt leaves one record."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 from gateway.core.errors import UpstreamFailed
 from gateway.core.usage import ReportedUsage, Usage
-from gateway.providers.broken_answers import TOO_DEEP
+from gateway.providers.broken_answers import TOO_DEEP, unreadable_answer
 from gateway.store.client import StoreClient
 from tests.support.rig import JOB, Rig
 
@@ -49,6 +50,25 @@ async def test_an_answer_that_cannot_be_used_is_asked_for_twice(
         view = await rig.until_done(2)
     assert (view.ok, view.bad) == (1, 1)
     assert sorted(rig.target.calls) == [0, 0, 1]
+    assert rig.gate.healthy
+
+
+async def test_answers_that_cannot_be_read_cost_tries(tmp_path: Path, store: StoreClient) -> None:
+    """The target did the work each time: five such rows are no outage that charges nothing."""
+
+    async def play(number: int) -> Usage:
+        if number < 5:
+            raise unreadable_answer(b'{"choices":[NaN]}', "up")
+        return Usage(5, 7)
+
+    rig = Rig(tmp_path, store, play)
+    await rig.add(6)
+    async with rig.running():
+        view = await rig.until_done(6)
+    assert (view.ok, view.bad) == (1, 5)
+    sent = Counter(rig.target.calls)
+    assert [sent[number] for number in range(6)] == [3] * 5 + [1]
+    assert rig.retry.max_tries == 3
     assert rig.gate.healthy
 
 

@@ -20,6 +20,14 @@ def test_too_deep_is_told_apart() -> None:
         assert unreadable_answer(data, "up").code == code
 
 
+def test_whether_the_target_worked() -> None:
+    """Broken JSON was made by work; a page of HTML, from whatever stands before it, was not."""
+    assert unreadable_answer(b'\n{"choices":[NaN]}', "up").made
+    assert not unreadable_answer(b"<html>", "up").made
+    assert malformed_stream("up").made
+    assert malformed_answer("up").made
+
+
 def test_a_crowded_event_is_told_apart() -> None:
     """By what reading it raised."""
     assert "objects and arrays" in unreadable_event(b"{}", "up", TooManyValues()).message
