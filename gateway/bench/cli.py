@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from gateway.bench.numbers import LONGEST_GAP, MOST, MOST_CALLS, a_number
+from gateway.bench.numbers import MOST, MOST_CALLS, a_number
 from gateway.core.errors import ConfigError
-from gateway.core.load import ITL_TARGET
+from gateway.core.load import ITL_TARGET, LONGEST_GAP
 
 app = typer.Typer(help="Measurements.", no_args_is_help=True, add_completion=False)
 

@@ -8,8 +8,6 @@ import typer
 MOST = 1_000_000
 #: Calls of a run; each is kept until the end.
 MOST_CALLS = 1_000_000
-#: Seconds between tokens of a call that somebody reads.
-LONGEST_GAP = 10.0
 
 
 def a_number(value: float | None) -> float | None:

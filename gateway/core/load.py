@@ -7,6 +7,8 @@ from typing import Final
 #: is told to rank calls is told that people come first: there it is shorter.
 ITL_TARGET: Final = 0.037
 ITL_TARGET_RANKED: Final = 0.0325
+#: No such gap is longer, in seconds: nobody would read on.
+LONGEST_GAP: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,10 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from gateway.core.lanes import Lane
+from gateway.core.load import LONGEST_GAP
 from gateway.policy.values import Duration, PolicyModel
 
 _MOST_ROWS = 512
-#: Seconds between tokens of a call that somebody reads.
-LONGEST_GAP = 10.0
 
 
 class LaneLimits(PolicyModel):

@@ -6,10 +6,10 @@ from typing import Final, Literal
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from gateway.core.lanes import Lane
-from gateway.core.load import ITL_TARGET, ITL_TARGET_RANKED
+from gateway.core.load import ITL_TARGET, ITL_TARGET_RANKED, LONGEST_GAP
 from gateway.core.price import Price
 from gateway.core.targets import Timeouts
-from gateway.policy.lanes import LONGEST_GAP, Lanes
+from gateway.policy.lanes import Lanes
 from gateway.policy.values import Duration, PolicyModel
 
 _ENGINES: Final = ("vllm", "sglang", "local")
